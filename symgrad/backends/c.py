@@ -48,7 +48,7 @@ class C(Backend):
             "guard": guard(name),
             "top": [f" * {escaped(line)}".rstrip() for line in header],
             "includes": module.includes,
-            "reordered": any(isinstance(n, Loop) and n.sums for f in interface for n in walk(*f.body)),
+            "reordered": any(map(_has_pragma, module.functions)),
             "integers": any(t.of == INTEGER for t in _types(interface)),
             "definitions": [
                 *(write.constant(c) for c in module.constants),
@@ -116,6 +116,12 @@ class C(Backend):
         """Compile what was printed, and return it as Python functions."""
         library = compile_library(program.derivative.primal.name, files)
         return Artefact(program, library, self.functions(program), self.options)
+
+
+def _has_pragma(function: Function | Verbatim) -> bool:
+    if isinstance(function, Verbatim):
+        return any("#pragma" in line for line in function.lines)
+    return any(isinstance(n, Loop) and n.sums for n in walk(*function.body))
 
 
 def guard(name: str) -> str:

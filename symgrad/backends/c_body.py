@@ -27,13 +27,14 @@ from ..expr import (
 from ..expr.names import Names as Taken
 from ..ir import Dtype
 from ..plan import Subscript
-from ..plan.loops import Array, Block, Call, Guard, If, Local, Loop, Nest, Node, Note, Store, stores, walk
+from ..plan.loops import Array, Block, Call, Contraction, Guard, If, Local, Loop, Nest, Node, Note, Store, stores, walk
 from ..plan.loops import expressions as expressions_of
+from ..plan.loops.contract import begin, parts_of, stride
 from ..plan.loops.dependence import tag
 from ..plan.loops.integers import sides
 from ..source import tree
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Expression, Name, Number, Operation, Type
-from . import c_lapack
+from . import c_contract, c_lapack
 from .c_expressions import Expressions, converted
 from .c_names import Names
 from .c_print import Printer
@@ -81,6 +82,7 @@ class Body:
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
         self._extents = {names.new(wish): extent for wish, extent in _computed_extents(nest, shapes, kinds).items()}
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
+        self._shapes = shapes
         own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local) and not n.count}
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
@@ -220,9 +222,10 @@ class Body:
         self._scopes.append({})
         for node in block:
             new = self._node(node, depth)
+            computed = isinstance(before, (Loop, Contraction))
             apart = top and found and not isinstance(before, (Note, Local))
-            apart = apart and not (isinstance(before, Loop) and isinstance(node, Loop))
-            if apart and (isinstance(node, (Note, Guard)) or isinstance(before, (Loop, Guard, If))) and new:
+            apart = apart and not (computed and isinstance(node, (Loop, Contraction)))
+            if apart and (isinstance(node, (Note, Guard)) or computed or isinstance(before, (Guard, If))) and new:
                 found.append(tree.Space())
             found += new
             before = node if new else before
@@ -242,6 +245,8 @@ class Body:
             return self._loop(node, depth)
         if isinstance(node, Call):
             return self._call(node)
+        if isinstance(node, Contraction):
+            return self._contraction(node, depth)
         condition = self.build.as_kind(node.condition, BOOL) if isinstance(node, If) else self._asks(node)
         return (tree.If(condition, self._block(node.body, depth + 1), self._block(node.otherwise, depth + 1)),)
 
@@ -314,6 +319,25 @@ class Body:
         call = tree.Call(self._names.local(c_lapack.name_of(node.function)), given)
         failed = tree.If(Operation("ne", (status, Number("0"))), (tree.Return(status),))
         return (tree.Store(status, call), failed)
+
+    def _contraction(self, node: Contraction, depth: int) -> tree.Block:
+        """A call with the sizes, what the products are multiplied by, and of each element where the first one stands
+        and the two strides."""
+        parts = parts_of(node)
+        if parts is None:
+            return self._block(node.body, depth)
+        rows, columns, terms = parts.loops
+        given = [self.build.as_kind(loop.extent - loop.lower, SIZE) for loop in parts.loops]
+        given.append(self.build.as_kind(parts.scale, REAL))
+        strided = ((parts.left, (rows, terms)), (parts.right, (terms, columns)), (parts.element, (rows, columns)))
+        for element, walked in strided:
+            places = [s if (p := begin(s, parts.loops)) is None else p.expression() for s in element.subscripts]
+            first = ref(element.name, *places)
+            assert isinstance(first, Ref)
+            given.append(self.build.place(first))
+            shape = self._shapes[element.name]
+            given += [self.build.as_kind(stride(element, loop.index, shape), SIZE) for loop in walked]
+        return (tree.Call(self._names.local(c_contract.NAME), tuple(given)),)
 
     def _store(self, node: Store) -> tree.Store:
         how, value = node.how, node.value

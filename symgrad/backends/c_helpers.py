@@ -36,7 +36,7 @@ from ..source.tree import (
     Verbatim,
     names_in,
 )
-from . import c_lapack, series
+from . import c_contract, c_lapack, series
 from .c_expressions import Expressions, language
 from .c_names import File
 from .helpers import formulas, steps
@@ -100,6 +100,7 @@ def _verbatim(word: str, text: str, file: File, single: bool) -> Verbatim:
     lines = Template(text).substitute(_WORDS[single], **functions).split("\n")
     includes = ["lapacke.h", "stdlib.h", "string.h"] if word.startswith(c_lapack.PREFIX) else []
     includes += ["math.h"] if word in c_lapack.OF_MATH else []
+    includes += c_contract.INCLUDES if word == c_contract.NAME else []
     return Verbatim(functions[word], tuple(lines), word, tuple(includes))
 
 
@@ -157,7 +158,7 @@ _INTEGERS: Mapping[str, Callable[[str], Function]] = {
     "larger": _chosen("gt"),
     "smaller": _chosen("lt"),
 }
-_BY_HAND = {"stable_order": ORDER}
+_BY_HAND = {"stable_order": ORDER, c_contract.NAME: c_contract.TEXT}
 _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
     False: {"real": "double", "kind": "d", "log": "log", "fabs": "fabs", "zero": "0.0", "one": "1.0", "tiny": "1e-15"},
     True: {

@@ -30,23 +30,27 @@ def _resolved(text: str, files: Mapping[str, str], macros: dict[str, str]) -> li
     """The lines without directives; what is defined goes to `macros`."""
     kept: list[str] = []
     open_: list[bool] = []  # one per conditional: whether its part counts
+    past: list[bool] = []  # and whether an earlier one of its parts did
     for line in _COMMENT.sub(" ", text).replace("\\\n", " ").split("\n"):
         if not line.lstrip().startswith("#"):
             kept += [line] if all(open_) else []
             continue
         word, _, rest = line.lstrip()[1:].strip().partition(" ")
         rest = rest.strip()
-        if word in ("ifdef", "ifndef"):
-            open_.append((rest in macros) == (word == "ifdef"))
+        if word in ("if", "ifdef", "ifndef"):
+            open_.append(_asked(word, rest, macros))
+            past.append(False)
+        elif word in ("elif", "else"):
+            past[-1] |= open_[-1]
+            open_[-1] = not past[-1] and (word == "else" or _asked("if", rest, macros))
         elif word == "endif":
             open_.pop()
+            past.pop()
         elif word == "define":
             if all(open_):
                 kept += _defined(rest, macros)
         elif word == "pragma":
             kept += [line] if rest.startswith("omp ") else []
-        elif word == "if":  # of what a compiler is told, and not the program
-            open_.append(True)
         elif word != "include":
             raise Fault(f"the check does not know #{word}")
         elif all(open_) and rest.startswith('"'):
@@ -54,6 +58,16 @@ def _resolved(text: str, files: Mapping[str, str], macros: dict[str, str]) -> li
                 raise Fault(f"includes {rest}, which is not among the files")
             kept += _resolved(files[rest.strip('"')], files, macros)
     return kept
+
+
+def _asked(word: str, rest: str, macros: Mapping[str, str]) -> bool:
+    """Whether a condition holds. What a compiler would define, such as __GNUC__, is not."""
+    if word != "if":
+        return (rest in macros) == (word == "ifdef")
+    parts = [re.fullmatch(r"(!?)defined\((\w+)\)", part.strip()) for part in rest.split("&&")]
+    if not all(parts):
+        raise Fault(f"the check does not know #{word} {rest}")
+    return all((part[2] in macros) == (not part[1]) for part in parts if part)
 
 
 def _defined(rest: str, macros: dict[str, str]) -> list[str]:

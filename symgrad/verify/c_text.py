@@ -20,7 +20,7 @@ from mpmath import mp
 from ..ir import Function, bind
 from ..source.tree import Function as Head
 from ..source.tree import Parameter as Argument
-from . import c_lapack
+from . import c_functions
 from .approximations import APPROXIMATED, approved
 from .c_memory import WORD, Pointer, block, quotient, remainder, unsigned
 from .c_source import prepared
@@ -99,9 +99,9 @@ class CText:
             "_WORD": WORD,
             "_tick": self.steps.tick,
             **{
-                f"c_{name}": c_lapack.function_of(word)
+                f"c_{name}": c_functions.function_of(word)
                 for name, word in self.unit.local.items()
-                if c_lapack.known(word)
+                if c_functions.known(word)
             },
         }
         choice = Choice()

@@ -14,7 +14,7 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
-from . import c_lapack
+from . import c_functions
 from .c_expressions import Expressions
 from .c_types import DOUBLE, INT, SIZE, Parameter, Unit, element_type, unknown
 from .text import Fault
@@ -35,7 +35,7 @@ def translate(source: str, local: Mapping[str, str]) -> Unit:
             continue
         if isinstance(item, c_ast.FuncDef):
             _signature(unit, item.decl)
-            if not c_lapack.known(local.get(item.decl.name, "")):
+            if not c_functions.known(local.get(item.decl.name, "")):
                 bodies.append(item)
         elif isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.FuncDecl):
             _signature(unit, item)

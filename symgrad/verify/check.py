@@ -23,6 +23,7 @@ from ..ir import Dtype, Function
 from ..source.tree import Function as Head
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn
+from .c_contract import wrong_products
 from .c_text import CText
 from .calls import Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
@@ -181,6 +182,10 @@ class _Checking:
             self._calling("refusals", example)
             for stage, said, case in refusals(self.declaration, self.text.text, self.artefact, self.to, example):
                 self.found.fail(stage, self.function.name, said, case)
+        if not self.found.failures and self.text is not None and isinstance(self.text.text, CText):
+            mistaken = wrong_products(self.text.text.unit.local, self.files, self.single)
+            if mistaken is not None:
+                self.found.fail("products", self.function.name, mistaken, None)
         if self.single:  # the driver of the sanitizers has doubles, and differences of floats tell nothing
             return self.tell("calling", None)
         if not self.found.failures and self.text is not None and isinstance(self.text.text, CText):

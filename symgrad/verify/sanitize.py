@@ -176,7 +176,7 @@ def sanitized(
         for name, content in {**names, "driver.c": driver.source}.items():
             folder.joinpath(name).write_text(content, encoding="utf-8")
         sources = [n for n in (*names, "driver.c") if n.endswith(".c")]
-        line = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, "-o", "driver", *sources, *_libraries(names), "-lm"]
+        line = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, "-o", "driver", *sources, *libraries(names), "-lm"]
         try:
             if subprocess.run(line, cwd=folder, capture_output=True, check=False).returncode:
                 return None
@@ -194,7 +194,7 @@ def sanitized(
     return _said(done.stderr, done.stdout.count("\n"), driver) if done.returncode else None
 
 
-def _libraries(files: Mapping[str, str]) -> list[str]:
+def libraries(files: Mapping[str, str]) -> list[str]:
     """The compiler's flags for the libraries that the files call."""
     calls = any("#include <lapacke.h>" in text for text in files.values())
     return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []

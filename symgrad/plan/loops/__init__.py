@@ -18,6 +18,7 @@ from .data import (
     Array,
     Block,
     Call,
+    Contraction,
     Guard,
     If,
     Local,
@@ -87,7 +88,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
     block = Split(everywhere, order.name, order.limits)(whole_constants(block, shapes))
-    block = distinct_scalars(named_places(block))
+    block = distinct_scalars(named_places(block, facts))
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]

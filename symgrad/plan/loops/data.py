@@ -18,7 +18,7 @@ from ...expr import ZERO, Expr, Index, Ref, index, indices, pending, ref, renewe
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
 from ..trees import rebuilt
 
-Node = Union["Loop", "Local", "Store", "Call", "If", "Guard", "Note"]
+Node = Union["Loop", "Contraction", "Local", "Store", "Call", "If", "Guard", "Note"]
 Block = tuple[Node, ...]
 
 FULL_AXIS = index(":")
@@ -33,6 +33,13 @@ class Loop:
     body: Block
     lower: Expr = ZERO
     reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """Three loops over rows, columns and terms, in which a product of two elements is added to a third."""
+
+    body: Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +144,7 @@ class Nest:
 
 def blocks(node: Node) -> tuple[Block, ...]:
     """The blocks inside `node`."""
-    if isinstance(node, Loop):
+    if isinstance(node, (Loop, Contraction)):
         return (node.body,)
     if isinstance(node, (If, Guard)):
         return (node.body, node.otherwise)
@@ -148,6 +155,8 @@ def with_blocks(node: Node, inner: tuple[Block, ...]) -> Node:
     """`node` with other blocks inside."""
     if isinstance(node, Loop):
         return Loop(node.index, node.extent, inner[0], node.lower, node.reverse)
+    if isinstance(node, Contraction):
+        return Contraction(inner[0])
     if isinstance(node, If):
         return If(node.condition, *inner)
     return Guard(node.wanted, node.when, *inner) if isinstance(node, Guard) else node

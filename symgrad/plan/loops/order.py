@@ -34,6 +34,7 @@ from ...ops.matrices import MATRICES
 from ..conditions import all_of, exclusive, literal_bounds
 from ..operands import columns_of
 from ..program import Item, Step
+from .contract import contracted, product_of
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops
 from .integers import chosen, fresh_index, short
 from .split import Split
@@ -198,13 +199,18 @@ class Order:
 
     def _inner_rows(self, e: Equation) -> list[Index]:
         """The indices of the target that are innermost in the sum `e`; none if a reduced one is, or nothing is
-        summed."""
+        summed. Last those of a matrix, if the sum is a product of matrices."""
+        found = product_of(e, self._table, self._facts)
+        if found is not None:
+            inside = {*inner_loops(e, self._facts), *found.indices}
+            return [i for s in e.subscripts for i in indices(s) if i in inside]
         if e.reduce != "sum" or not e.reduced or innermost(e) in {i for i, _ in e.reduced}:
             return []
         return inner_loops(e, self._facts)
 
     def _rows(self, tensor: Tensor, equations: list[Equation], element: Ref, inner: list[Index], assign: bool) -> Block:
-        """Sums that accumulate into rows of the target: these start with the first plain term, or with 0."""
+        """Sums that accumulate into rows of the target, or matrices: these start with the first plain term, or
+        with 0."""
         row = [(i, extent) for i, extent in equations[0].box if i in inner]
         row.sort(key=lambda part: inner.index(part[0]))
         start = next((e for e in equations if not e.when and not e.reduced and e.where is None), None)
@@ -220,9 +226,18 @@ class Order:
                 before, value = self._reduction(tensor, e)
                 add = loops(row, (*before, Store(element, value, "+=")))
             else:
-                add = self._limits.bounded(e, [*e.reduced, *row], (Store(element, e.body, "+="),))
+                add = self._added(e, [*e.reduced, *row])
             block += _guarded(e.when, add)
         return tuple(block)
+
+    def _added(self, e: Equation, box: Sequence[tuple[Index, Expr]], how: str = "+=") -> Block:
+        """What `e` says, added in loops over `box`; the innermost are a contraction where it multiplies matrices."""
+        element = _element(e)
+        found = product_of(e, self._table, self._facts)
+        if found is None:
+            return self._limits.bounded(e, box, (Store(element, e.body, how),))
+        block = self._limits.bounded(e, _last(box, found.indices), (Store(element, e.body, how),))
+        return contracted(block, found, self.name("scale", component_name(element)))
 
     def _element(self, tensor: Tensor, equations: list[Equation], element: Ref, assign: bool) -> Block:
         """All contributions to one element, in a scalar where several meet or something is reduced."""
@@ -311,8 +326,12 @@ class Order:
         """Zero first, or what fills the whole target; then the rest is added. Under the leading indices that all
         equations share."""
         first, *others = equations
+        products = [found for e in equations if (found := product_of(e, self._table, self._facts)) is not None]
+        inside = {i for found in products for i in found.indices}
         shared = 0
         while shared < len(tensor.shape) and all(leads(e, tensor, shared) for e in equations):
+            if any(e.subscripts[shared] in inside for e in equations):
+                break
             shared += 1
         equations = [first, *(aligned(e, first, self._taken, shared) for e in others)]
         outer = [(i, tensor.shape[axis]) for axis, i in enumerate(first.subscripts[:shared]) if isinstance(i, Index)]
@@ -330,7 +349,8 @@ class Order:
         element = _element(e)
         inner = innermost(e)
         shown = [(i, extent) for i, extent in e.shown if i not in leading]
-        if e.reduced and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
+        multiplies = product_of(e, self._table, self._facts) is not None
+        if e.reduced and not multiplies and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
             decided, open_ = _divided(e.where, {i for i, _ in e.reduced})
             if open_ is None or e.reduce != "sum":  # else the element may be one only where the rest holds
                 before, value = self._reduction(tensor, replace(e, where=open_))
@@ -338,7 +358,7 @@ class Order:
                 return self._limits.bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and writes_once(e, self._facts) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
-        return self._limits.bounded(e, _last(box, inner_loops(e, self._facts)), (Store(element, e.body, how),))
+        return self._added(e, _last(box, inner_loops(e, self._facts)), how)
 
     def _with_terms(self, tensor: Tensor, e: Equation, decided: Expr | None) -> Expr | None:
         """The condition, and that there is something to be added up, if it alone does not say that the element of the

@@ -3,32 +3,91 @@ the last index of it is known."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from ...expr import Expr, Index, Ref, indices, ref, refs
-from ...expr.polynomials import polynomial
-from .data import Block, Call, Local, Loop, Node, Note, Rewriter, blocks, expressions, stores, walk, with_blocks
+from ...domain import Facts
+from ...expr import ZERO, Expr, Index, Ref, apply, conjunction, indices, ref, refs
+from ...expr.polynomials import Polynomial, polynomial
+from .contract import Parts, begin, parts_of
+from .data import (
+    Block,
+    Call,
+    Contraction,
+    If,
+    Local,
+    Loop,
+    Node,
+    Note,
+    Rewriter,
+    blocks,
+    expressions,
+    stores,
+    walk,
+    with_blocks,
+)
 
 WORDS = ("column", "row", "plane")  # what a place along the last axis is called, along the one before, ...
 READABLE = 3  # sizes, options and indices in a subscript that is read where it stands
 
 
-def named_places(block: Block) -> Block:
-    """`block` with a scalar for each long subscript; the notes speak of it by the same name."""
-    return _Places().block(block, (), frozenset())
+def named_places(block: Block, facts: Facts) -> Block:
+    """`block` with a scalar for each long subscript; the notes speak of it by the same name.
+
+    A contraction stands under a condition where it may have no turn, and its first elements may then be nowhere.
+    """
+    return _Places(facts).block(block, (), frozenset())
 
 
 class _Places:
-    def __init__(self) -> None:
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
         self._serial = count(1)
 
     def block(self, block: Block, around: tuple[Index, ...], words: frozenset[str]) -> Block:
         """`block` in loops over the indices `around`, in which the `words` have a meaning."""
-        done = tuple(self._loop(n, around, words) if isinstance(n, Loop) else
-                     with_blocks(n, tuple(self.block(b, around, words) for b in blocks(n))) for n in block)  # fmt: skip
+        done = tuple(new for n in block for new in self._node(n, around, words))
         return tuple(_told(n, done[k + 1 :]) if isinstance(n, Note) else n for k, n in enumerate(done))
+
+    def _node(self, node: Node, around: tuple[Index, ...], words: frozenset[str]) -> Block:
+        if isinstance(node, Loop):
+            return (self._loop(node, around, words),)
+        if isinstance(node, Contraction) and (parts := parts_of(node)) is not None:
+            return self._contraction(node, parts, words)
+        return (with_blocks(node, tuple(self.block(b, around, words) for b in blocks(node))),)
+
+    def _contraction(self, node: Contraction, parts: Parts, words: frozenset[str]) -> Block:
+        """A contraction with names for the first places along its axes, where they are long."""
+        names: dict[Expr, Local] = {}
+        moved: dict[Expr, Expr] = {}
+        asked = [loop for loop in parts.loops if loop.lower is not ZERO]
+        for r in (parts.left, parts.right, parts.element):
+            for axis, s in enumerate(reversed(r.subscripts)):
+                first = begin(s, parts.loops)
+                if first is None:
+                    continue
+                if not self._certain(first):
+                    asked += [loop for loop in parts.loops if _speaks_of(loop, s)]
+                form = polynomial(s)
+                if form is None or s in moved or not _is_long(s):
+                    continue
+                word = _word(r, axis, words)
+                words |= {word}
+                names[s] = self._local(word, first.expression())
+                moved[s] = ref(names[s].name) + (form - first).expression()
+        inside = Rewriter(lambda n: _moved(n, moved)).node(node) if moved else node
+        turns = [
+            apply("gt", n.extent, ZERO) if n.lower is ZERO else apply("lt", n.lower, n.extent) for n in parts.loops
+        ]
+        needed = [turn for loop, turn in zip(parts.loops, turns, strict=True) if loop in asked]
+        block = (*names.values(), inside)
+        return (If(conjunction(needed), block),) if needed else block
+
+    def _certain(self, first: Polynomial) -> bool:
+        """Whether a place is one even where no loop has a turn."""
+        inner = {(s, 0) for s in first.symbols if isinstance(s, Index) or isinstance(s, Ref) and "@place" in s.name}
+        return self._facts.raised(frozenset(inner)).nonnegative(first)
 
     def _loop(self, loop: Loop, around: tuple[Index, ...], words: frozenset[str]) -> Loop:
         around = (*around, loop.index)
@@ -38,22 +97,36 @@ class _Places:
                 mine = loop.index in indices(s) and set(indices(s)) <= set(around)
                 if s in names or not mine or not _is_long(s):
                     continue
-                word = WORDS[min(axis, len(WORDS) - 1)]
-                word = f"{r.name.split('~')[0].split('@')[0]}_{word}" if word in words else word
+                word = _word(r, axis, words)
                 words |= {word}
-                names[s] = Local(f"{word}@place{next(self._serial)}", s, count=True)
+                names[s] = self._local(word, s)
         body = loop.body
         if names:
-            body = Rewriter(lambda n: _at(n, names)).block(body)
+            places: dict[Expr, Expr] = {s: ref(n.name) for s, n in names.items()}
+            body = Rewriter(lambda n: _moved(n, places)).block(body)
             head = next((k for k, n in enumerate(body) if not isinstance(n, Note)), 0)
             body = (*body[:head], *names.values(), *body[head:])
         return replace(loop, body=self.block(body, around, words))
 
+    def _local(self, word: str, place: Expr) -> Local:
+        return Local(f"{word}@place{next(self._serial)}", place, count=True)
 
-def _at(node: Expr, names: dict[Expr, Local]) -> Expr:
-    if not (isinstance(node, Ref) and any(s in names for s in node.subscripts)):
+
+def _speaks_of(loop: Loop, place: Expr) -> bool:
+    """Whether a place is certain to be one only where the loop has a turn."""
+    return loop.index in indices(place) or not {*refs(loop.extent)}.isdisjoint(refs(place))
+
+
+def _moved(node: Expr, places: Mapping[Expr, Expr]) -> Expr:
+    if not (isinstance(node, Ref) and any(s in places for s in node.subscripts)):
         return node
-    return ref(node.name, *(ref(names[s].name) if s in names else s for s in node.subscripts))
+    return ref(node.name, *(places.get(s, s) for s in node.subscripts))
+
+
+def _word(r: Ref, axis: int, words: Collection[str]) -> str:
+    """What a place along that axis is called, the last one being 0."""
+    word = WORDS[min(axis, len(WORDS) - 1)]
+    return f"{r.name.split('~')[0].split('@')[0]}_{word}" if word in words else word
 
 
 def _elements(block: Block) -> list[Ref]:

@@ -7,7 +7,7 @@ is never innermost: its loop is short.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from ...domain import Facts
 from ...expr import Apply, Const, Expr, Index, indices, refs
@@ -55,9 +55,8 @@ def aligned(e: Equation, first: Equation, names: Collection[str], axes: int | No
 
 def innermost(e: Equation) -> Index | None:
     """The index along which most accesses are sequential; of equals a reduced one, then the last."""
-    accesses = [e.subscripts, *(r.subscripts for r in refs(e.body) if r.subscripts)]
-    windows = _windows(e, accesses)
-    candidates = [i for i, _ in e.box if i not in windows] or [i for i, _ in e.box]
+    accesses, short = _accesses(e), windows(e)
+    candidates = [i for i, _ in e.box if i not in short] or [i for i, _ in e.box]
     reduced = {i for i, _ in e.reduced}
     ranked = sorted(
         enumerate(candidates), key=lambda c: (sum(stride(a, c[1]) for a in accesses if a), c[1] in reduced, c[0])
@@ -81,15 +80,19 @@ def inner_loops(e: Equation, facts: Facts) -> list[Index]:
     return [*found, *([] if inner is None else [inner])]
 
 
-def _windows(e: Equation, accesses: Sequence[tuple[Expr, ...]]) -> set[Index]:
+def windows(e: Equation) -> set[Index]:
     """The indices that stand beside another one in a subscript and run over a size (a kernel's), where that other one
     runs over what is left (the positions of the kernel)."""
     extents = dict(e.box)
     found: set[Index] = set()
-    for subscripts in accesses:
+    for subscripts in _accesses(e):
         for s in subscripts:
             inside = [i for i in indices(s) if i in extents]
             short = {i for i in inside if not isinstance(extents[i], Apply)}
             if short and len(short) < len(inside):
                 found |= short
     return found
+
+
+def _accesses(e: Equation) -> list[tuple[Expr, ...]]:
+    return [e.subscripts, *(r.subscripts for r in refs(e.body) if r.subscripts)]

@@ -1,6 +1,8 @@
-"""Functions of whole matrices that a printed C file calls by `lapack_<name>`: on Numbers, what they compute.
+"""Functions of whole matrices that a printed C file calls by `lapack_<name>`, and `contract`: on Numbers, what they
+compute.
 
-Their bodies, which call LAPACKE, are not executed here; that they do the same is seen where the compiled code runs.
+Their bodies, which call LAPACKE, or compute with vectors, are not executed here; that they do the same is seen where
+the compiled code runs.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from typing import Any
 
 from ..ops.matrices import MATRICES
 from .c_memory import Pointer
+from .rounding import total
 from .rounding.array import filled
 from .rounding.matrices import LinAlgError, whole
 
@@ -18,11 +21,18 @@ PREFIX = "lapack_"
 
 def known(name: str) -> bool:
     """Whether a C function is one of these."""
-    return name.startswith(PREFIX) and any(row.function == name.removeprefix(PREFIX) for row in MATRICES.values())
+    return (
+        name == "contract"
+        or name.startswith(PREFIX)
+        and any(row.function == name.removeprefix(PREFIX) for row in MATRICES.values())
+    )
 
 
-def function_of(name: str) -> Callable[..., int]:
-    """The function that stands for a C function: sizes, operands and results as it takes them; it returns 0 or 1."""
+def function_of(name: str) -> Callable[..., int | None]:
+    """The function that stands for a C function: sizes, operands and results as it takes them; one of LAPACK's returns
+    0 or 1."""
+    if name == "contract":
+        return _contract
     rows = [row for row in MATRICES.values() if row.function == name.removeprefix(PREFIX)]
     letters = dict.fromkeys(rows[0].axes.split())
     count, right = len(letters), len(rows[0].operands) > 1
@@ -52,6 +62,23 @@ def function_of(name: str) -> Callable[..., int]:
         return 0
 
     return call
+
+
+def _contract(
+    rows: int, columns: int, terms: int, scale: Any,
+    left: Pointer, left_row: int, left_term: int,
+    right: Pointer, right_term: int, right_column: int,
+    element: Pointer, element_row: int, element_column: int,
+) -> None:  # fmt: skip
+    """element[i, j] += scale * sum over q of left[i, q] * right[q, j], added up in any order."""
+    for i in range(rows):
+        for j in range(columns):
+            factors = [
+                (left.get(i * left_row + q * left_term), right.get(q * right_term + j * right_column))
+                for q in range(terms)
+            ]
+            place = i * element_row + j * element_column
+            element.set(place, total([element.get(place), *(scale * (a * b) for a, b in factors)]))
 
 
 def _read(place: Pointer, shape: list[int]) -> Any:

@@ -1,0 +1,96 @@
+"""A product of matrices in C, by strides: nothing is allocated or copied in full, and no library is called.
+
+The columns of `right` are packed into a panel on the stack, side by side in vectors; all rows of `left` pass over it, a
+few at a time, with their sums in registers. Vectors are an extension that GCC and Clang have; elsewhere they are
+numbers. In the text, $real stands for the type of real numbers.
+"""
+
+from __future__ import annotations
+
+NAME = "contract"
+INCLUDES = ("string.h",)
+TEXT = """\
+/* element[i, j] += scale * (sum over q of left[i, q] * right[q, j]), all by strides */
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("fp-contract=fast"))) /* a * b + c at once, with -std=c99 too */
+#endif
+static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
+                     const $real *restrict left, size_t left_row, size_t left_term,
+                     const $real *restrict right, size_t right_term, size_t right_column,
+                     $real *restrict element, size_t element_row, size_t element_column)
+{
+#if !defined(__GNUC__)
+    typedef $real vector;
+#elif defined(__AVX512F__)
+    typedef $real vector __attribute__((vector_size(64)));
+#elif defined(__AVX__)
+    typedef $real vector __attribute__((vector_size(32)));
+#else
+    typedef $real vector __attribute__((vector_size(16)));
+#endif
+    enum { HEIGHT = sizeof(vector) == 64 ? 8 : 4, DEPTH = 384 };
+    enum { WIDTH = 2 * sizeof(vector) / sizeof($real) };
+    union { vector pair[2]; $real at[WIDTH]; } panel[DEPTH], total;
+
+    if (rows < HEIGHT && right_term == 1) { /* rows by columns, both contiguous */
+        for (size_t i = 0; i < rows; ++i) {
+            for (size_t j = 0; j < columns; ++j) {
+                $real sum = $zero;
+                #pragma omp simd reduction(+:sum)
+                for (size_t q = 0; q < terms; ++q) {
+                    sum += left[i * left_row + q * left_term]
+                        * right[q + j * right_column];
+                }
+                element[i * element_row + j * element_column] += scale * sum;
+            }
+        }
+        return;
+    }
+    for (size_t q0 = 0; q0 < terms; q0 += DEPTH) {
+        const size_t depth = terms - q0 < DEPTH ? terms - q0 : DEPTH;
+        for (size_t j0 = 0; j0 < columns; j0 += WIDTH) {
+            const size_t width = columns - j0 < WIDTH ? columns - j0 : WIDTH;
+            const $real *from = right + q0 * right_term + j0 * right_column;
+            if (right_column == 1 && width == WIDTH) {
+                for (size_t q = 0; q < depth; ++q) {
+                    memcpy(panel[q].at, from + q * right_term, sizeof panel[q].at);
+                }
+            } else {
+                for (size_t j = 0; j < WIDTH; ++j) {
+                    for (size_t q = 0; q < depth; ++q) {
+                        panel[q].at[j] =
+                            j < width ? from[q * right_term + j * right_column] : $zero;
+                    }
+                }
+            }
+            for (size_t i0 = 0; i0 < rows; i0 += HEIGHT) {
+                const $real *row[HEIGHT];
+                vector sum[HEIGHT][2];
+                #pragma GCC unroll 8
+                for (size_t r = 0; r < HEIGHT; ++r) { /* the last row again beyond it */
+                    const size_t i = i0 + r < rows ? i0 + r : rows - 1;
+                    row[r] = left + i * left_row + q0 * left_term;
+                    sum[r][0] = sum[r][1] = (vector){0};
+                }
+                for (size_t q = 0; q < depth; ++q) {
+                    #pragma GCC unroll 8
+                    for (size_t r = 0; r < HEIGHT; ++r) {
+                        sum[r][0] += row[r][q * left_term] * panel[q].pair[0];
+                        sum[r][1] += row[r][q * left_term] * panel[q].pair[1];
+                    }
+                }
+                #pragma GCC unroll 8
+                for (size_t r = 0; r < HEIGHT; ++r) {
+                    if (i0 + r < rows) {
+                        $real *to = element + (i0 + r) * element_row;
+                        total.pair[0] = sum[r][0];
+                        total.pair[1] = sum[r][1];
+                        for (size_t j = 0; j < width; ++j) {
+                            to[(j0 + j) * element_column] += scale * total.at[j];
+                        }
+                    }
+                }
+            }
+        }
+    }
+}"""

@@ -1,0 +1,198 @@
+"""Sums of products of two elements, which a function can compute as it multiplies matrices.
+
+Such a sum is three loops, over rows, columns and terms, in a `Contraction`. A language that has a function for it calls
+that with the places and strides of the three elements; another one prints the loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from ...domain import GE, Affine, Facts
+from ...domain.atoms import Atom
+from ...expr import ZERO, Apply, Const, Expr, Index, Ref, factors, indices, product, ref, refs
+from ...expr.polynomials import Polynomial, polynomial
+from ...ir import Dtype, Equation, Tensor
+from .data import Block, Contraction, Local, Loop, Node, Store, blocks, with_blocks
+from .targets import windows
+
+FEWEST = 4  # rows, columns or terms; of fewer, the function would pack more than it computes
+SMALL = 512  # turns of the three loops, up to which these are as fast as the function
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One product of matrices: element[row, column] += sum over term of left[row, term] * right[term, column] * scale.
+
+    The indices may stand anywhere in the subscripts, beside others.
+    """
+
+    row: Index
+    column: Index
+    term: Index
+    left: Ref
+    right: Ref
+    scale: Expr
+
+    @property
+    def indices(self) -> tuple[Index, Index, Index]:
+        """Outermost first."""
+        return self.row, self.column, self.term
+
+
+def product_of(e: Equation, table: Mapping[str, Tensor], facts: Facts) -> Product | None:
+    """How `e` multiplies matrices, for each value of its other indices; None if it does not, or they are too small."""
+    above, below = factors(e.body)
+    if e.reduce != "sum" or table[e.target].dtype is not Dtype.REAL:
+        return None
+    short, extents, domain = windows(e), dict(e.box), e.domain(facts)
+    for term, _ in reversed(e.reduced):
+        both = [f for f in above if term in indices(f)]
+        if term in short or len(both) != 2 or any(term in indices(f) for f in below):
+            continue
+        left, right = both
+        if not (isinstance(left, Ref) and isinstance(right, Ref)):
+            continue
+        if any(table[r.name].dtype is not Dtype.REAL or r.name == e.target for r in (left, right)):
+            continue
+        rest = [f for f in above if f is not left and f is not right]
+        fixed = {*indices(*rest, *below)}
+        found = [
+            [i for i, _ in e.shown if i in indices(one) and i not in {*indices(other), *fixed, *short}]
+            for one, other in ((left, right), (right, left))
+        ]
+        if not all(found):
+            continue
+        row, column = found[0][-1], found[1][-1]
+        if row in indices(e.subscripts[-1]):  # the last axis in memory counts columns
+            row, column, left, right = column, row, right, left
+        walks = ((left, row, term), (right, term, column), (e.subscripts, row, column))
+        if not all(_walks(i, r.subscripts if isinstance(r, Ref) else r, facts) for r, *some in walks for i in some):
+            continue
+        if not all(_limits(a, {row, column, term}, domain.facts) for a in domain.atoms):
+            continue
+        sizes = [extents[i] for i in (row, column, term)]
+        turns = product(sizes)
+        few = any(isinstance(n, Const) and n.value < FEWEST for n in sizes)
+        if not few and not (isinstance(turns, Const) and turns.value <= SMALL):
+            scale = product(rest) / product(below) if below else product(rest)
+            return Product(row, column, term, left, right, scale)
+    return None
+
+
+def _walks(i: Index, subscripts: tuple[Expr, ...], facts: Facts) -> bool:
+    """Whether a turn of `i` is a step forward through an array, as long whatever the other indices are."""
+    for s in subscripts:
+        form = polynomial(s)
+        if i not in indices(s):
+            continue
+        step = None if form is None or any(i in indices(a) for a in form.symbols - {i}) else form.split(i)[0]
+        if step is None or indices(step.expression()) or refs(step.expression()) and not facts.nonnegative(step):
+            return False
+        if step.number is not None and step.number < 0:
+            return False
+    return True
+
+
+def _limits(atom: Atom, inside: Set[Index], facts: Facts) -> bool:
+    """Whether a condition limits at most one of the loops, and asks nothing else in them."""
+    mine = [i for i in inside if i in atom.uses]
+    if not mine:
+        return True
+    if not isinstance(atom, Affine) or atom.relation != GE or len(mine) > 1:
+        return False
+    step, _ = atom.form.split(mine[0])
+    return mine[0] in atom.form.symbols and bool(facts.sign(step))
+
+
+def contracted(block: Block, found: Product, name: str) -> Block:
+    """`block` with the three loops as a `Contraction`. A scale that is computed is so before, under a `name`."""
+    done: list[Node] = []
+    for node in block:
+        if isinstance(node, Loop) and node.index is found.row:
+            done += _nest(node, found, name)
+        else:
+            done.append(with_blocks(node, tuple(contracted(b, found, name) for b in blocks(node))))
+    return tuple(done)
+
+
+def _nest(rows: Loop, found: Product, name: str) -> Block:
+    """The loops over rows, columns and terms; before them, what limits them."""
+    loops: list[Loop] = []
+    before: list[Node] = []
+    body: Block = (rows,)
+    for i in found.indices:
+        *limits, node = body
+        if not (isinstance(node, Loop) and node.index is i and all(isinstance(n, Local) and n.count for n in limits)):
+            return (rows,)
+        before += limits
+        loops.append(node)
+        body = node.body
+    own = {*found.indices}
+    limited = [n.value for n in before if isinstance(n, Local)]
+    limited += [e for n in loops for e in (n.lower, n.extent)]
+    if len(body) != 1 or not isinstance(store := body[0], Store) or own & {*indices(*limited)}:
+        return (rows,)
+    scale = found.scale
+    if isinstance(scale, Apply):
+        before.append(Local(name, scale))
+        scale = ref(name)
+    body = (replace(store, value=product([found.left, found.right, scale])),)
+    for node in reversed(loops):
+        body = (replace(node, body=body),)
+    return (*before, Contraction(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a `Contraction` says: three loops and the three elements, and what each product is multiplied by."""
+
+    rows: Loop
+    columns: Loop
+    terms: Loop
+    element: Ref
+    left: Ref
+    right: Ref
+    scale: Expr
+
+    @property
+    def loops(self) -> tuple[Loop, Loop, Loop]:
+        """Outermost first."""
+        return self.rows, self.columns, self.terms
+
+
+def begin(subscript: Expr, loops: Iterable[Loop]) -> Polynomial | None:
+    """The first place of a subscript that the loops walk along; None if they do not."""
+    first: dict[Expr, Expr] = {loop.index: loop.lower for loop in loops if loop.index in indices(subscript)}
+    form = polynomial(subscript) if first else None
+    return None if form is None else form.at(first)
+
+
+def stride(element: Ref, i: Index, shape: Sequence[Expr]) -> Expr:
+    """How far in memory a turn of `i` moves from one element to the next."""
+    found: Expr = ZERO
+    for axis, s in enumerate(element.subscripts):
+        form = polynomial(s) if i in indices(s) else None
+        if form is not None:
+            found = found + form.split(i)[0].expression() * product(shape[axis + 1 :])
+    return found
+
+
+def parts_of(node: Contraction) -> Parts | None:
+    """The parts of a contraction; None where it has become something else since, such as several nests."""
+    loops: list[Loop] = []
+    body = node.body
+    while len(body) == 1 and isinstance(body[0], Loop):
+        loops.append(body[0])
+        body = body[0].body
+    if len(loops) != 3 or len(body) != 1 or not isinstance(store := body[0], Store) or store.how != "+=":
+        return None
+    above, below = factors(store.value)
+    rows, columns, terms = loops
+    both = [f for f in above if isinstance(f, Ref) and terms.index in indices(f)]
+    rest = product([f for f in above if f not in both])
+    if below or len(both) != 2 or {n.index for n in loops} & {*indices(rest)}:
+        return None
+    left, right = both if rows.index in indices(both[0]) else reversed(both)
+    return Parts(rows, columns, terms, store.element, left, right, rest)
