@@ -13,7 +13,7 @@ from symgrad.plan.loops import Loop, flatten, nests, walk
 from symgrad.plan.loops.dependence import tag
 
 TAGS = {  # the loops of forward, in the order of their text
-    "f(x[n,k], w[m,k])[i,j] = sum[l](x[i,l]*w[j,l])": "i parallel, j parallel, l reduction",
+    "f(x[n,k], w[m,k])[i,j] = sum[l](x[i,l]*w[j,l])": "i parallel, i parallel, j parallel, l reduction",
     "f(x[n,m])[j] = sum[i](x[i,j])": "j parallel, i reduction, j parallel",
     "f(x[n])[i] = exp(x[i])": "i parallel",
     "f(x[n]) = max[i](x[i])": "i serial",
