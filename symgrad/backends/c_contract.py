@@ -16,8 +16,9 @@ __attribute__((optimize("fp-contract=fast"))) /* a * b + c at once, with -std=c9
 #endif
 static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
                      const $real *restrict left, size_t left_row, size_t left_term,
-                     const $real *restrict right, size_t right_term, size_t right_column,
-                     $real *restrict element, size_t element_row, size_t element_column)
+                     const $real *restrict right, size_t right_term,
+                     size_t right_column, $real *restrict element,
+                     size_t element_row, size_t element_column)
 {
 #if !defined(__GNUC__)
     typedef $real vector;

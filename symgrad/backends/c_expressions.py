@@ -283,7 +283,12 @@ class Expressions:
         if not first.subscripts:
             return name if first.name in self._pointers else Operation("place", (name,))
         offset = self.flat(first)
-        return name if offset is ZERO else Operation("add", (name, self.as_kind(offset, SIZE)))
+        if offset is ZERO:
+            return name
+        place = self.as_kind(offset, SIZE)
+        if isinstance(offset, Apply) and offset.op in ("add", "sub"):
+            return Operation("place", (Element(name, (place,)),))
+        return Operation("add", (name, place))
 
     def start_rows(self, rows: Mapping[Ref, tuple[str, Expr]]) -> None:
         """From here on, the rows of these elements have a name: the place of the first element of the row."""

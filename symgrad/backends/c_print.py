@@ -161,7 +161,8 @@ class Printer:
             case If():
                 return self._branches(node, depth)
             case Call(function, arguments):
-                return aligned(f"{function}(", [self.text(a) for a in arguments], ");", indent)
+                lines = aligned(f"{function}(", [self.text(a) for a in arguments], ");", indent)
+                return lines if max(map(len, lines)) <= LIMIT else laid_out([*self.pieces(node), ";"], indent)
             case Return(value):
                 return laid_out(["return", *([] if value is None else [" ", *self.pieces(value)]), ";"], indent)
             case Comment(lines):

@@ -151,25 +151,15 @@ def test_linear_reads_like_the_style_page():
     grad_x = """\
     if (grad_x) {
         /* grad_x[i,l] = sum[j](grad_output[i, j] * weight[j, l]) */
-        for (size_t i = 0; i < n; ++i) {
-            for (size_t l = 0; l < k; ++l) {
-                grad_x[i * k + l] = 0.0;
-            }
-            for (size_t j = 0; j < m; ++j) {
-                for (size_t l = 0; l < k; ++l) {
-                    grad_x[i * k + l] += grad_output[i * m + j] * weight[j * k + l];
-                }
-            }
+        for (size_t i = 0; i < n * k; ++i) {
+            grad_x[i] = 0.0;
         }
+        contract(n, k, m, 1.0, grad_output, m, 1, weight, k, 1, grad_x, k, 1);
     }
 """
     assert grad_x in body(text, "linear_backward")
     assert """\
-            double total = 0.0;
-            #pragma omp simd reduction(+:total)
-            for (size_t l = 0; l < k; ++l) {
-                total += x[i * k + l] * weight[j * k + l];
-            }
+    contract(n, m, k, 1.0, x, k, 1, weight, 1, k, out, m, 1);
 """ in body(text, "linear_forward")
 
 
@@ -675,9 +665,9 @@ def test_a_long_chain_takes_linear_time():
 
 
 ROWS = {  # (function, macro): the memory that is left where loops take along those before them
-    (library.attention, "FORWARD_WORK"): "(m) ((m))",
-    (library.rnn, "FORWARD_WORK"): "(b, m) ((b) * (m) + (m))",
-    (library.lstm, "FORWARD_WORK"): "(b, m) ((b) * 4 * (m) + 4 * (m))",
+    (library.causal_attention, "FORWARD_WORK"): "(n) ((n))",
+    (library.rnn, "FORWARD_WORK"): "(b, m) (2 * (b) * (m))",
+    (library.lstm, "FORWARD_WORK"): "(b, m) (2 * (b) * 4 * (m) + 4 * (m))",
     (library.logistic_growth_rk4, "BACKWARD_WORK"): "(n) ((n) + 1)",  # with the loop of one gradient under its guard
     (library.soft_edit_distance, "BACKWARD_WORK"): "(n, m) (((n) + 1) * ((m) + 1) + 6 * (m))",  # a loop that runs down
 }
