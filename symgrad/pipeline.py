@@ -276,7 +276,13 @@ def jacobian(declaration: Declaration) -> Any:
     if rows is None:
         return jacobian_equations(derivative)
     symbols: dict[str, sympy.Symbol] = {}
-    return sympy.Matrix([[to_sympy(cell, symbols) for cell in row] for row in rows])
+    try:
+        return sympy.Matrix([[to_sympy(cell, symbols) for cell in row] for row in rows])
+    except RecursionError:
+        name = derivative.primal.name
+        raise UnsupportedError(
+            f"{name}: SymPy holds no formula nested as deeply as this Jacobian. vjp({name}) shows it as equations."
+        ) from None
 
 
 def as_function(declaration: Declaration) -> Function:

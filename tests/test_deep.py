@@ -39,3 +39,13 @@ CALLS: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("declare", FRONT_ENDS.values(), ids=FRONT_ENDS)
 def test_a_chain_ends(declare: Callable[[], Any], call: Callable[[Any], object]) -> None:
     assert call(declare())
+
+
+def test_a_jacobian_too_deep_for_sympy_is_refused() -> None:
+    def deep(x: Any, y: Any) -> Any:
+        for _ in range(600):
+            x = sg.sin(x) * y
+        return x
+
+    with pytest.raises(sg.SymgradError, match="deep: SymPy holds no formula nested as deeply"):
+        sg.jacobian(sg.function(deep))

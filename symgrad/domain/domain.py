@@ -297,6 +297,8 @@ class Domain:
         ends = self._ends(subscript, size)
         if ends is None:
             return None
+        if all(map(self.facts.nonnegative, ends)):
+            return []
         here = self.of_points()
         if here.facts is not self.facts:
             return here.needs(subscript, size, granted)
