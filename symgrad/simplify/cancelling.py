@@ -105,7 +105,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
             own = [n for n in computed(body) if isinstance(n, Ref) and n.name not in well_scaled]
             of_inputs = all(n.name in function.inputs for n in own)
             other = filled_sums(e.body, numbers)
-            if other is None and of_inputs:
+            if other is None and of_inputs and body is not e.body:
                 other = filled_sums(body, numbers)
             if other is None and of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
                 other = most_accurate_form(body, well_scaled)

@@ -28,6 +28,7 @@ from ..expr import (
     base_of,
     factors,
     fraction,
+    is_larger,
     operator,
     outermost,
     postorder,
@@ -119,16 +120,15 @@ class _Filling:
         self.square = square
 
     def __call__(self, root: Expr) -> Expr:
-        nodes = list(postorder(root))
-        divides = any(map(_may_divide, nodes))
-        rooted = any(self.square(n) is not None for n in nodes)
-        if not (divides or rooted) or sum(isinstance(n, Apply) for n in nodes) > LARGE:
+        if is_larger(root, LARGE):
             return root
-        return self._singular(root)
+        divides = any(map(_may_divide, postorder(root)))
+        rooted = any(self.square(n) is not None for n in postorder(root))
+        return self._singular(root) if divides or rooted else root
 
     def sums(self, root: Expr) -> Expr:
         """`root` with the sums in it that cancel filled, each as a whole."""
-        if sum(isinstance(n, Apply) for n in postorder(root)) > LARGE:
+        if is_larger(root, LARGE) or not _calls(root):
             return root
         sums = [n for n in postorder(root) if operator(n) in ("add", "sub", "neg")]
         inner = {a for n in sums for a in n.args if a in sums}  # parts of a longer sum
