@@ -156,8 +156,9 @@ def _intern(identity: tuple[object, ...], make: Callable[[], Expr]) -> Expr:
 def indices(*roots: Expr) -> tuple[Index, ...]:
     """The loop indices that `roots` mention, in order of first appearance."""
     found: tuple[Index, ...] = ()
-    for more in (root.indices for root in roots):
-        if more is not found and more:
+    for root in roots:
+        more = root.indices
+        if more and more is not found:
             found = tuple(dict.fromkeys((*found, *more))) if found else more
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 
 from ..expr import (
     ONE,
@@ -12,9 +12,9 @@ from ..expr import (
     Ref,
     apply,
     factors,
-    folded,
     fraction,
     operator,
+    pending,
     product,
     signed_total,
     terms_of,
@@ -98,8 +98,7 @@ def differences_first(inputs: Collection[str]) -> Callable[[Expr], Expr]:
         return isinstance(t, Ref) and t.name in inputs
 
     def rewrite(node: Expr) -> Expr:
-        both: Sides = folded(node, sides, sided)
-        if operator(node) not in ("add", "sub") or not all(both):
+        if operator(node) not in ("add", "sub") or not all(sided(node)):
             return node
         terms = terms_of(node)
         more, less = ([t for t, sign in terms if given(t) and sign == s] for s in (1, -1))
@@ -108,8 +107,7 @@ def differences_first(inputs: Collection[str]) -> Callable[[Expr], Expr]:
         rest = [pair for pair in terms if pair[0] not in (more[0], less[0])]
         return signed_total([(more[0] - less[0], 1), *rest])
 
-    sides: dict[Expr, Sides] = {}
-    sided = _sided("add", "sub", given, sides)
+    sided = _sided("add", "sub", given)
     return transformer(rewrite)
 
 
@@ -117,8 +115,10 @@ def double_angles() -> Callable[[Expr], Expr]:
     """Writes 2 sin(t/2) cos(t/2) as sin(t)."""
 
     def rewrite(node: Expr) -> Expr:
-        wanted, _ = folded(node, sides, sided)
-        if operator(node) not in ("mul", "div") or TWO not in wanted:
+        if operator(node) not in ("mul", "div"):
+            return node
+        wanted, _ = sided(node)
+        if TWO not in wanted:
             return node
         if all(operator(f) != "sin" or apply("cos", *f.args) not in wanted for f in wanted):
             return node
@@ -128,8 +128,7 @@ def double_angles() -> Callable[[Expr], Expr]:
             above.remove(used)
         return fraction([*above, apply("sin", f.args[0].args[0])], below)
 
-    sides: dict[Expr, Sides] = {}
-    sided = _sided("mul", "div", lambda f: f is TWO or _of_half(f), sides)
+    sided = _sided("mul", "div", lambda f: f is TWO or _of_half(f))
     return transformer(rewrite)
 
 
@@ -141,21 +140,24 @@ def _of_half(f: Expr) -> bool:
     return operator(u) == "div" and u.args[1] is TWO
 
 
-def _sided(
-    more: str, less: str, wanted: Callable[[Expr], bool], known: Mapping[Expr, Sides]
-) -> Callable[[Expr], Sides]:
-    """What gives the wanted terms of a sum, or factors of a product, on either side from those of its parts: of a long
-    one each part is looked at once."""
+def _sided(more: str, less: str, wanted: Callable[[Expr], bool]) -> Callable[[Expr], Sides]:
+    """What gives the wanted terms of a sum, or factors of a product, on either side: of those that share parts, each
+    part is looked at once."""
+    known: dict[Expr, Sides] = {}
 
-    def sided(node: Expr) -> Sides:
+    def parts(node: Expr) -> tuple[Expr, ...]:
         op = operator(node)
-        if op not in (more, less) and not (op == "neg" and more == "add"):
-            return frozenset([node] if wanted(node) else []), frozenset()
-        first, *others = (known[a] for a in node.args)
-        if not others:
-            return first[::-1]
-        ((above, below),) = others
-        above, below = (above, below) if op == more else (below, above)
-        return first[0] | above, first[1] | below
+        return node.args if op in (more, less) or op == "neg" and more == "add" else ()
+
+    def sided(root: Expr) -> Sides:
+        for node in pending((root,), known, parts):
+            sides = [known[a] for a in parts(node)]
+            if len(sides) == 2:
+                (above, below), other = sides
+                above_too, below_too = other[::-1] if operator(node) == less else other
+                known[node] = above | above_too, below | below_too
+            else:
+                known[node] = sides[0][::-1] if sides else (frozenset([node] if wanted(node) else []), frozenset())
+        return known[root]
 
     return sided
