@@ -32,6 +32,7 @@ Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
 
 FLAGS = ("-std=c99", "-O2", "-fopenmp-simd", "-fPIC", "-shared")
+NATIVE = ("-march=native",)  # it runs on the machine that compiles it; not every compiler knows the flag
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
 NUMBERS = {
     REAL: ctypes.c_double, SIZE: ctypes.c_size_t, INT: ctypes.c_ssize_t, BOOL: ctypes.c_int, INTEGER: ctypes.c_int64,
@@ -59,9 +60,12 @@ def compile_library(name: str, files: Mapping[str, str]) -> Library:
     for file, text in files.items():
         folder.joinpath(file).write_text(text, encoding="utf-8")
     sources = [file for file in files if file.endswith(".c")]
-    line = [*command, *FLAGS, "-o", f"{name}.so", *sources, *libraries(files), "-lm"]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
+    for own in (NATIVE, ()):
+        line = [*command, *FLAGS, *own, "-o", f"{name}.so", *sources, *libraries(files), "-lm"]
+        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+        if not done.returncode:
+            break
+    else:
         shutil.rmtree(folder, ignore_errors=True)
         if len(libraries(files)) and _lacks_lapack(done.stderr):
             raise CompilerError(f"{name}: {NO_LAPACK}")
@@ -98,8 +102,8 @@ class Library:
 class Artefact:
     """`forward(*inputs, **options) -> (out, saved)` and `backward(saved, grad_output, needs_input_grad) -> gradients`.
 
-    They mean what the printed NumPy means; each call copies its arguments to contiguous arrays and back. Where backward
-    adds to gradients, they are 0 before, or `into`: an array, or None, for each input.
+    They mean what the printed NumPy means; an argument is copied only where it is not contiguous, or of another type.
+    Where backward adds to gradients, they are 0 before, or `into`: an array, or None, for each input.
     """
 
     def __init__(
