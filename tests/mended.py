@@ -103,4 +103,8 @@ MENDED = {
     ),
     "exponentials of a logarithm over a sum below the line": "f(x, y) = x/expm1(log1p(y))",
     "a quotient by what is 0 everywhere": "f(x, y) = 2/(cosh(sign(y - y)*x*y) + x)",
+    "a row that a condition keeps inside": (
+        "f(b[p,n,m], s): h[i:m,j:n,k:p] = where(b[k,j,i] < s, b[k,j,i], 0); "
+        "r[i:m,j:n,k:p] = where(i > 0, r[i-1,j,k], 0) + h[m-1-i,j,k]; out[i:m,j:n,k:p] = r[m-1-i,j,k]"
+    ),
 }

@@ -17,6 +17,7 @@ from ..expr import (
     component_name,
     index,
     indices,
+    operator,
     postorder,
     product,
     ref,
@@ -25,7 +26,7 @@ from ..expr import (
     transform,
 )
 from ..expr.names import Names as Taken
-from ..ir import Dtype
+from ..ir import Dtype, unconditional
 from ..plan import Subscript
 from ..plan.loops import Array, Block, Call, Contraction, Guard, If, Local, Loop, Nest, Node, Note, Store, stores, walk
 from ..plan.loops import expressions as expressions_of
@@ -282,6 +283,9 @@ class Body:
             elements.update(dict.fromkeys(stores(node)))
             for e in expressions_of(node):
                 elements.update(dict.fromkeys(refs(e)))
+        always = unconditional(
+            *(e for n in loop.body if not isinstance(n, (If, Guard)) for e in (*stores(n), *expressions_of(n)))
+        )
         inside = {n.name for n in walk(loop.body) if isinstance(n, Local)}  # not known before the loop
         names = {row: name for scope in self._scopes for row, name in scope.items()}
         taken = {*names.values()}
@@ -292,6 +296,8 @@ class Body:
                 continue
             if any(r.subscripts or r.name in inside for r in refs(start)):
                 continue
+            if element not in always and any(operator(n) == "sub" for n in postorder(*element.subscripts[:-1])):
+                continue  # where nothing reads it, the place may be below 0
             if (element.name, start) not in names:
                 name = self._names.inside(_row_name(element, self._names.of(element)), taken=taken)
                 taken.add(name)
