@@ -53,3 +53,19 @@ def test_products_of_matrices(text):
 @pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
 def test_what_stays_in_plain_loops(text):
     assert contractions(text) == ""
+
+
+JOINED = {  # how many products, and the arrays that are left beside the result
+    "f(x[n,k], w[k,m], y[n,o], v[o,m]): a[i,j] = sum[l](x[i,l]*w[l,j]); b[i,j] = sum[l](y[i,l]*v[l,j]); out[i,j] = a[i,j] + b[i,j]": (2, 0),
+    "f(x[n,k], w[k,m], y[n,m]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = y[i,j]**2 - 3*a[i,j]/n": (1, 0),
+    "f(x[n,k], w[k,n]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = a[i,j] + a[j,i]": (1, 1),
+    "f(x[n,k], w[k,n]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = exp(a[i,j]) + a[i,j]": (1, 1),
+}
+
+
+@pytest.mark.parametrize("text", JOINED)
+def test_what_is_only_added_up_is_added_where_it_goes(text):
+    forward, _ = nests(flatten(plan(derive(sg.parse(text)), "c", "loops")), language)
+    products = [n for n in walk(forward.body) if isinstance(n, Contraction)]
+    assert (len(products), len(forward.arrays)) == JOINED[text]
+    assert sg.check(sg.parse(text), to="c").ok

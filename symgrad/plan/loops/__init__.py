@@ -13,6 +13,7 @@ from ..program import Item, Procedure, Program, Step
 from ..sequence import steps_in_sequence
 from .accumulate import accumulated
 from .constants import whole_constants
+from .contract import summed_in_place
 from .data import (
     FULL_AXIS,
     Array,
@@ -70,8 +71,9 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     order = Order(table, language, facts)
     of = {gradient: name for name, gradient in program.derivative.gradients}
     settled = [_settled(s, program, procedure, of) for s in procedure.steps]
-    settled = narrowed(settled, temporaries, optional, table, facts, known)
-    again = Rematerialize(settled, table, temporaries, optional, language, everywhere)
+    needed = narrowed(settled, temporaries, optional, table, facts, known)
+    needed = summed_in_place(needed, temporaries, table, facts)
+    again = Rematerialize(needed, table, temporaries, optional, language, everywhere)
     steps = {step.targets: step for step in again.steps}
     sequence = steps_in_sequence([again.expanded(step) for step in again.steps])
     block: Block = ()

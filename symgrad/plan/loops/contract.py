@@ -6,14 +6,16 @@ that with the places and strides of the three elements; another one prints the l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ...domain import GE, Affine, Facts
 from ...domain.atoms import Atom
-from ...expr import ZERO, Apply, Const, Expr, Index, Ref, factors, indices, product, ref, refs
+from ...expr import ZERO, Apply, Const, Expr, Index, Ref, factors, indices, product, ref, refs, signed_total, terms_of
 from ...expr.polynomials import Polynomial, polynomial
 from ...ir import Dtype, Equation, Tensor
+from ..program import Item, Step
 from .data import Block, Contraction, Local, Loop, Node, Store, blocks, with_blocks
 from .targets import windows
 
@@ -79,6 +81,55 @@ def product_of(e: Equation, table: Mapping[str, Tensor], facts: Facts) -> Produc
             scale = product(rest) / product(below) if below else product(rest)
             return Product(row, column, term, left, right, scale)
     return None
+
+
+def summed_in_place(
+    steps: Sequence[Item], temporaries: Set[str], table: Mapping[str, Tensor], facts: Facts
+) -> list[Item]:
+    """The steps with a sum of products of matrices as one step, which adds them up where they go."""
+    reads = Counter(r.name for step in steps for e in step.equations for r in e.reads)
+    alone = {
+        step.target: step.equations[0]
+        for step in steps
+        if isinstance(step, Step) and step.target in temporaries and reads[step.target] == 1 and _fills(step, table)
+    }
+    products = {name for name, e in alone.items() if product_of(e, table, facts) is not None}
+    where = {step.target: (step.serves, step.when) for step in steps if isinstance(step, Step)}
+    joined: dict[str, Step] = {}
+    gone: set[str] = set()
+    for step in steps:
+        if not isinstance(step, Step) or not _fills(step, table) or step.equations[0].reduce != "none":
+            continue
+        (e,) = step.equations
+        rest: list[tuple[Expr, int]] = []
+        parts: list[Equation] = []
+        for term, sign in terms_of(e.body):
+            above, below = factors(term)
+            read = [f for f in above if isinstance(f, Ref) and f.subscripts == e.subscripts and f.name in products]
+            scale = [f for f in above if f not in read]
+            name = read[0].name if len(read) == 1 and not indices(*scale, *below) else ""
+            if name and where[name] == (step.serves, step.when) and _alike(name, step.target, table):
+                factor = product(scale) * sign / product(below) if below else product(scale) * sign
+                parts.append(replace(alone[name], target=step.target, body=factor * alone[name].body))
+                gone.add(name)
+            else:
+                rest.append((term, sign))
+        if parts:
+            first = (replace(e, body=signed_total(rest)),) if rest else ()
+            joined[step.target] = replace(step, equations=(*first, *parts))
+    return [joined.get(s.targets[0], s) for s in steps if s.targets[0] not in gone]
+
+
+def _fills(step: Step, table: Mapping[str, Tensor]) -> bool:
+    """Whether one equation, on no condition, says what every element is."""
+    (e, *others) = step.equations or (None,)
+    plain = step.how == "fill" and e is not None and not others and not e.when and e.where is None
+    return plain and e is not None and e.matrix is None and e.fills(table[step.target])
+
+
+def _alike(a: str, b: str, table: Mapping[str, Tensor]) -> bool:
+    one, other = table[a].shape, table[b].shape
+    return len(one) == len(other) and all(m.key is n.key for m, n in zip(one, other, strict=True))
 
 
 def _walks(i: Index, subscripts: tuple[Expr, ...], facts: Facts) -> bool:
