@@ -26,7 +26,7 @@ CASES = [
     ("segment_sum", "c", "out_size"),
     ("lstm", "c", "cell_row next_cell_row grad_gates2_row"),
     ("homography", "c", "grad_h01_total grad_h22_total"),
-    ("info_nce_loss", "c", "score_k exp_score_jk"),
+    ("lstm_cell", "c", "leave_ij new_cell_ij"),
     # guards, and what is computed of them
     (UNIT, "numpy", "mask_s safe_s"),
     ("hill", "numpy", "safe_half_ratio denominator"),
