@@ -107,4 +107,10 @@ MENDED = {
         "f(b[p,n,m], s): h[i:m,j:n,k:p] = where(b[k,j,i] < s, b[k,j,i], 0); "
         "r[i:m,j:n,k:p] = where(i > 0, r[i-1,j,k], 0) + h[m-1-i,j,k]; out[i:m,j:n,k:p] = r[m-1-i,j,k]"
     ),
+    "the deviation from a mean, times what it is made of": (
+        "f(x[n,m], s): c[j] = sum[i](x[i,j]); mu = mean[j](c[j]*s); out = sum[j]((c[j]*s - mu)**2)"
+    ),
+    "a sum of squares of sums with one letter": (
+        "f(x[n,m], s[n]): c[i] = sum[j](x[i,j]*s[i]); mu = mean[i](c[i]); out[i] = (c[i] - mu)**3*s[i]"
+    ),
 }

@@ -11,7 +11,7 @@ depends on the declaration alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -59,7 +59,8 @@ SMALL = 200  # terms; what grows beyond stays as it is written
 class Sum:
     """The sum of a polynomial over bound indices, named by their depth so that equal sums are equal objects.
 
-    `depth` is one more than that of the sums inside, so an inner index is never captured.
+    `depth` is one more than that of the sums inside, so an inner index is never captured; an index that such a sum is
+    renamed to is, unless the sum has another letter first.
     """
 
     box: Box
@@ -273,9 +274,10 @@ class Normal:
         outside = self._count(tuple((i, e) for i, e in box if i not in used), UNIT)
         mine = tuple((i, e) for i, e in box if i in used)
         depth = 1 + max((a.depth for m in inner for a, _ in m if isinstance(a, Sum)), default=0)
-        names: dict[Expr, Expr] = {i: index(f"~{depth}.{place}") for place, (i, _) in enumerate(mine)}
+        taken = used - {i for i, _ in mine}  # of a sum that stands around this one, perhaps
+        bound = tuple((_apart(index(f"~{depth}.{place}"), taken), e) for place, (_, e) in enumerate(mine))
+        names: dict[Expr, Expr] = {i: new for (i, _), (new, _) in zip(mine, bound, strict=True)}
         renamed = self.rename(inner, names)
-        bound = tuple((index(f"~{depth}.{place}"), e) for place, (_, e) in enumerate(mine))
         total = Sum(bound, frozenset(renamed.items()), depth)
         self._sums.setdefault(total, renamed)
         if all(not i.name.startswith("~") for i, _ in mine):
@@ -305,8 +307,9 @@ class Normal:
             term = constant(coefficient)
             for atom, exponent in self.ordered(monomial):
                 if isinstance(atom, Sum):
-                    inner = self.map_atoms(self.terms(atom), change, names)
-                    raised = self._power(self.sum_again(atom, inner, names), exponent)
+                    total = self._uncaptured(atom, names or {})
+                    inner = self.map_atoms(self.terms(total), change, names)
+                    raised = self._power(self.sum_again(total, inner, names), exponent)
                     if raised is None:
                         raise TooLarge
                 else:
@@ -314,6 +317,21 @@ class Normal:
                 term = times(term, raised)
             result = plus(result, term)
         return result
+
+    def _uncaptured(self, total: Sum, names: Mapping[Expr, Expr]) -> Sum:
+        """The sum under letters that no expression in `names` has."""
+        taken = {*indices(*names.values())}
+        mine = {i for i, _ in total.box}
+        if not mine & taken:
+            return total
+        taken |= free(total) | mine
+        letters: dict[Expr, Expr] = {i: _apart(i, taken) for i in mine & taken}
+        box = tuple((j if isinstance(j := letters[i], Index) else i, e) for i, e in total.box)
+        renamed = self.rename(self.terms(total), letters)
+        other = Sum(box, frozenset(renamed.items()), total.depth)
+        self._sums.setdefault(other, renamed)
+        self.order(other)
+        return other
 
     def expanded(self, poly: Poly, definition: Callable[[Expr], Poly | None]) -> Poly:
         """`poly` multiplied out, each atom replaced by its `definition` where it has one: to see whether it is 0."""
@@ -445,6 +463,13 @@ def guarded_by(atom: Atom) -> tuple[Expr, bool] | None:
 def inverse(m: Monomial) -> Monomial:
     """1 / m."""
     return frozenset((a, -e) for a, e in m)
+
+
+def _apart(i: Index, taken: Set[Index]) -> Index:
+    """An index called like `i` that is none of these."""
+    while i in taken:
+        i = index(f"{i.name}'")
+    return i
 
 
 def free(atom: Atom) -> set[Index]:

@@ -232,11 +232,8 @@ class Rewriting:
         if len(equations) != 1 or not self._is_sum(equations[0]) or equations[0].where is not None:
             return None
         (e,) = equations
-        names = dict(zip(e.subscripts, atom.subscripts, strict=True))
-        hidden = {i: ref(f"?{i.name}") for i in indices(*atom.subscripts)}
-        poly = self.normal.poly(substitute(e.body, {i: substitute(n, hidden) for i, n in names.items()}))
-        reduced = self.normal.sum_over(poly, e.reduced, split=True)
-        return self.normal.rename(reduced, {v: k for k, v in hidden.items()})
+        reduced = self.normal.sum_over(self.normal.poly(e.body), e.reduced, split=True)
+        return self.normal.rename(reduced, dict(zip(e.subscripts, atom.subscripts, strict=True)))
 
     # powers by result, change of basis
 
