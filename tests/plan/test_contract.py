@@ -56,7 +56,10 @@ def test_what_stays_in_plain_loops(text):
 
 
 JOINED = {  # how many products, and the arrays that are left beside the result
-    "f(x[n,k], w[k,m], y[n,o], v[o,m]): a[i,j] = sum[l](x[i,l]*w[l,j]); b[i,j] = sum[l](y[i,l]*v[l,j]); out[i,j] = a[i,j] + b[i,j]": (2, 0),
+    (
+        "f(x[n,k], w[k,m], y[n,o], v[o,m]): a[i,j] = sum[l](x[i,l]*w[l,j]); b[i,j] = sum[l](y[i,l]*v[l,j]); "
+        "out[i,j] = a[i,j] + b[i,j]"
+    ): (2, 0),
     "f(x[n,k], w[k,m], y[n,m]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = y[i,j]**2 - 3*a[i,j]/n": (1, 0),
     "f(x[n,k], w[k,n]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = a[i,j] + a[j,i]": (1, 1),
     "f(x[n,k], w[k,n]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = exp(a[i,j]) + a[i,j]": (1, 0),
