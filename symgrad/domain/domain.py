@@ -29,6 +29,7 @@ from .atoms import (
 )
 from .elimination import TooMany, eliminated, tidy
 from .facts import NOTHING, Facts, fixed
+from .points import has_point
 
 Box = tuple[tuple[Index, Expr], ...]
 
@@ -397,10 +398,12 @@ def _sizes_in(box: Box) -> frozenset[str]:
 
 @lru_cache(maxsize=2**14)
 def _empty(domain: Domain) -> bool:
-    domain = domain.of_points()
-    facts = domain.facts
     if any(a.negated() in domain.opaque for a in domain.opaque):
         return True
+    if has_point(domain.affine, domain.facts):
+        return False
+    domain = domain.of_points()
+    facts = domain.facts
     try:
         atoms, data = domain._defined()
         atoms = tidy(atoms, facts)

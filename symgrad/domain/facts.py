@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref, refs
 from ..expr.polynomials import Monomial, Polynomial, polynomial
@@ -29,6 +30,7 @@ class Facts:
     more: tuple[Polynomial, ...] = ()
     _least: dict[Expr, Least] = field(default_factory=dict, compare=False, repr=False)
     _unbounded: dict[Polynomial, Terms] = field(default_factory=dict, compare=False, repr=False)
+    at_points: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # what `points` has computed
 
     @classmethod
     def of(cls, sizes: Iterable[str], integers: Iterable[str] = (), constraints: Iterable[Expr] = ()) -> Facts:
