@@ -103,6 +103,13 @@ MENDED = {
     ),
     "exponentials of a logarithm over a sum below the line": "f(x, y) = x/expm1(log1p(y))",
     "a quotient by what is 0 everywhere": "f(x, y) = 2/(cosh(sign(y - y)*x*y) + x)",
+    "a logsumexp of no terms, which are not read from an array": "f(x[n], w)[i:n] = logsumexp[l:n-1](l*w) + x[i]",
+    "a mean that is of nothing where an axis has one element": "f(x[n,m])[i:m] = mean[j:n-1](x[j+1,i] - x[j,i])",
+    "an infinite slope before a sum of nothing": "f(w[m], s) = cbrt(sum[i]((w[i]*s)**2))",
+    "what is no number before a sum of nothing": (
+        "f(x[n,m], w[m], q[n,n]): h[i,j] = 1/(2 + cos(hypot(logsumexp[k](w[k]), q[i,j]))); "
+        "out[i,k] = sum[j](h[i,j]*x[j,k]*w[k])"
+    ),
     "a row that a condition keeps inside": (
         "f(b[p,n,m], s): h[i:m,j:n,k:p] = where(b[k,j,i] < s, b[k,j,i], 0); "
         "r[i:m,j:n,k:p] = where(i > 0, r[i-1,j,k], 0) + h[m-1-i,j,k]; out[i:m,j:n,k:p] = r[m-1-i,j,k]"

@@ -13,7 +13,7 @@ from ..ops import OPS, Op
 from ..plan.arrays import tree as arrays
 from ..plan.arrays.below import below, children, plain_number
 from ..plan.arrays.divisors import not_zero
-from ..plan.arrays.tree import ALL, BACK, Array, Copy, Elementwise, Item, Num, Real, Reduce, SizeOf, Slice, Take, Var
+from ..plan.arrays.tree import Array, Copy, Elementwise, Item, Num, Real, Reduce, SizeOf, Slice, Take, Var
 from ..source import python as py
 from ..source.python import Attribute, Cut, Element, Expression, Name, Operation, Several, Word, call, integer, method
 from .python_sizes import axis, number, shape, size
@@ -190,7 +190,7 @@ class Expressions:
         kind = node.kind
         if kind == "supremum":
             kind = "max"
-            if not self.refuses_nothing or any(map(_is_part, below(node.base))):  # of nothing it is to be -inf
+            if node.partial or not self.refuses_nothing:  # of nothing it is to be -inf
                 options["initial"] = Operation("neg", (Word(f"{self.module}.inf"),))
         return method(base, kind, **options)
 
@@ -361,11 +361,6 @@ def _never_negative(a: Array, options: Collection[str]) -> bool:
             return op == "pi"
         case _:
             return False
-
-
-def _is_part(node: Array) -> bool:
-    """Whether it takes a part of an axis, which may have no elements where the axis has some."""
-    return isinstance(node, Take) and any(isinstance(i, Slice) and i not in (ALL, BACK) for i in node.items)
 
 
 def _permuted(base: Expression, axes: Sequence[int]) -> Expression:

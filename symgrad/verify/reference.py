@@ -71,6 +71,7 @@ class Trace(Values):
         super().__init__(declaration.function, declaration.components, declaration.points, inputs, options)
         self.declaration = declaration
         self.neighbours = Neighbours(self)
+        self.adjoints: dict[str, dict[Position, Any]] = {}  # those of the last way back
 
     def pull(self, seeds: Mapping[str, Array | None]) -> dict[str, Array]:
         """Return the gradient of each real input that was given: J^T v, with v = `seeds` by output."""
@@ -92,6 +93,7 @@ class Trace(Values):
 
     def _pulled(self, grads: dict[str, dict[Position, Any]]) -> dict[str, Array]:
         """The gradients of the inputs, from those of what was computed."""
+        self.adjoints = grads
         for fibres in reversed(self.records):
             self._back(fibres, grads)
         gradients = {}

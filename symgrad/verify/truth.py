@@ -59,7 +59,7 @@ def truth(declaration: Declaration, case: Case) -> Truth:
     """Evaluate the declaration and J^T v at rising precision until two precisions agree.
 
     There is no gradient where an output has no value (where several points are the first axis, each by itself), nor
-    where a grad_output of 0 hides that it is infinite.
+    where a grad_output of 0, or a sum of nothing, hides that it is infinite.
     """
     seeds, count = case.seeds, case.count
     before: dict[str, Array] = {}
@@ -91,13 +91,29 @@ def truth(declaration: Declaration, case: Case) -> Truth:
             for position, value in np.ndenumerate(whole[name]):
                 if not mp.isfinite(value):
                     array[position] = mp.nan
+    with mp.workprec(low):
+        hidden = _hidden(declaration.function, trace)
     rows = count if count > 1 and all(len(a) == count for a in after.values()) else 1
     for row in range(rows):
         part = slice(row, row + 1) if rows > 1 else ...
-        if not all(mp.isfinite(v) for a in outputs.values() for v in a[part].ravel()):
+        if hidden or not all(mp.isfinite(v) for a in outputs.values() for v in a[part].ravel()):
             for array in gradients.values():
                 array[part] = mp.nan
     return Truth(outputs, gradients, low, trace.kinked, undecided)
+
+
+def _hidden(function: Function, trace: Trace) -> bool:
+    """Whether what is no number may stand beside a sum of nothing: the formula has 0 there, and code 0 times that.
+
+    A logsumexp of nothing is -oo, and its gradient is asked for all the same, where an output has elements.
+    """
+    if all(a.size for a in trace.arrays.values()):
+        return False
+    some = any(trace.arrays[name].size for name in function.outputs)
+    told = {e.target for e in function.statements if e.reduce == "logsumexp" and some}
+    values = (v for name, a in trace.arrays.items() if name not in told for v in a.ravel())
+    adjoints = (v for at in trace.adjoints.values() for v in at.values())
+    return not all(map(mp.isfinite, (*values, *adjoints)))
 
 
 def _agree(a: Any, b: Any) -> bool:

@@ -343,6 +343,8 @@ REFUSED = [  # (inputs, body, what the message says)
     ("x[n,m], w[m]", "np.linalg.lstsq(x, w)", "np.linalg.solve(a.T @ a, a.T @ b)"),
     ("x[n,m], w[m]", "np.linalg.svd(x)", "full_matrices=False"),
     ("x[n,m], w[m]", "np.quantile(x, [0.1, 0.9])", "one plain number between 0 and 1"),
+    ("x[n,m], w[m]", "np.array(x)", "Leave them out"),
+    ("x[n,m], w[m]", "np.asarray(x) @ w", "np.array and np.asarray of a symbol cannot be traced"),
     ("x[n,m], w[m]", "np.subtract.reduce(x)", "np.subtract.reduce cannot be traced"),
     ("x[n,m], w[m]", "np.kron(x, w)", "one number of axes"),
     ("x[...,d], w[d]", "np.outer(x, w)", "cannot be reshaped"),
@@ -421,6 +423,22 @@ def test_what_does_not_run_on_arrays_has_no_such_witness():
         return sg.tensor[i](sg.sum[j](x[i, j] ** 2))
 
     assert sg.check(rows).ok
+
+
+@both
+def test_positions_of_what_is_not_read_may_be_anywhere(to):
+    report = sg.check(declared("x[n,m], w[m], t[k]: int", "np.zeros_like(x[:, t]) + np.sum(w)"), to=to)
+    assert report.ok, report
+
+
+@both
+def test_rounding_decides_on_the_edge_of_a_condition_on_what_is_computed(to):
+    @sg.function
+    def counted(x: sg.Tensor["n m"], w: sg.Tensor["m"], s):
+        return s * np.count_nonzero(np.cbrt(x) @ w > 0, axis=-1, keepdims=True)
+
+    report = sg.check(counted, to=to)
+    assert report.ok, report
 
 
 def test_an_absent_input_has_no_such_witness():

@@ -146,7 +146,12 @@ class Array(Traced):
 
     __int__ = __index__ = _without("integer value")
     __float__ = _without("number")
-    __array__ = _without("array of numbers")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise DeclarationError(
+            f"{here()}np.array and np.asarray of a symbol cannot be traced ({line()}): it has no array of numbers "
+            f"while symgrad traces the function. Leave them out, or write x.copy(); several are np.stack([x, y])."
+        )
 
     # axes
 

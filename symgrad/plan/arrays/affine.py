@@ -98,6 +98,12 @@ class Sizes:
         """Whether `step` is at least 1."""
         return self.not_negative(step - 1)
 
+    def occupied(self, extent: Expr) -> bool:
+        """Whether an axis of that length has elements where no size is 0."""
+        (condition,), box = self._in_loops(NO_INDEX, (apply("ge", extent, ONE),))
+        facts = self.facts.raised(frozenset((ref(n), 1) for n in self.numbers if n not in self.options))
+        return Domain.of(box, None, facts).holds(condition)
+
     def inside(self, s: Expr, axis: Expr, extents: Extents, given: Conditions | None = None) -> bool:
         """Whether the subscript `s` stays in an axis of that length at the places of its indices; where all of `given`
         hold, as `not_negative` says."""

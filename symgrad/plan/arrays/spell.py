@@ -146,8 +146,10 @@ class Speller(Reader):
         if not reduced:
             return value
         rest = tuple(i for i in value.labels if i not in reduced)
+        sizes = dict(e.box)
+        partial = kind == "supremum" and not all(self.sizes.occupied(sizes[i]) for i in reduced)
         if not rest and None not in value.axes:
-            return Value(Reduce(kind, value.array, None), ())
+            return Value(Reduce(kind, value.array, None, partial=partial), ())
         packs = [i for i in reduced if is_pack(i)]
         axes = list(value.axes)
         has_pack = any(i is not None and is_pack(i) for i in axes)
@@ -157,20 +159,19 @@ class Speller(Reader):
                 inner = self._reduced(kind, value, [i for i in reduced if not is_pack(i)], e)
                 return self._reduced(kind, inner, packs, e)
             shape: list[Expr | None] = [None]
-            sizes = dict(e.box)
             shape += [sizes[i] for i in trailing if i is not None]
             leading = axes[0]
             assert leading is not None
             flat = Reshape(value.array, tuple(shape), rows=sizes[leading])
-            return Value(Reduce(kind, flat, (0,)), rest)
+            return Value(Reduce(kind, flat, (0,), partial=partial), rest)
         places = [k for k, i in enumerate(axes) if i in reduced]
         numbers = tuple(k - len(axes) if has_pack else k for k in places)
         keep = self.kept.get(e.target)
         if keep is not None:
             kept: Axes = tuple(None if i in reduced else i for i in axes)
             if tuple(i is not None for i in kept) == keep:
-                return Value(Reduce(kind, value.array, numbers, keepdims=True), kept)
-        return Value(Reduce(kind, value.array, numbers), tuple(i for i in axes if i not in reduced))
+                return Value(Reduce(kind, value.array, numbers, True, partial), kept)
+        return Value(Reduce(kind, value.array, numbers, False, partial), tuple(i for i in axes if i not in reduced))
 
     # products of matrices
 

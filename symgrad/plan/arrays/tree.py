@@ -75,12 +75,16 @@ class Permute(ArrayNode):
 
 @dataclass(frozen=True, slots=True)
 class Reduce(ArrayNode):
-    """sum, mean, max, min, prod, argmax over `axes` (None: all of them); supremum is a max that is -oo of nothing."""
+    """sum, mean, max, min, prod, argmax over `axes` (None: all of them); supremum is a max that is -oo of nothing.
+
+    partial  whether there may be nothing although no size is 0: of n - 1 elements
+    """
 
     kind: str
     base: Array
     axes: tuple[int, ...] | None
     keepdims: bool = False
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
