@@ -147,4 +147,9 @@ GUARDED = {
         {"x": np.array(0.0), "y": np.array(0.0), "z": np.array(2.0)},
         {"x": np.array(0.0), "y": np.array(0.0), "z": np.array(1.0)},
     ),
+    "where three are equal": (
+        "f(x[n], y[n], z[n])[i] = where((x[i] == y[i]) & (y[i] == z[i]), x[i]*y[i]*z[i], x[i]**3)",
+        {"x": np.array([2.0, 3]), "y": np.array([2.0, 3]), "z": np.array([2.0, 4])},
+        {"x": np.array([12.0, 54]), "y": np.array([0.0, 0]), "z": np.array([0.0, 0])},
+    ),
 }

@@ -120,4 +120,10 @@ MENDED = {
     "a sum of squares of sums with one letter": (
         "f(x[n,m], s[n]): c[i] = sum[j](x[i,j]*s[i]); mu = mean[i](c[i]); out[i] = (c[i] - mu)**3*s[i]"
     ),
+    "pieces that meet at one point of an equality": "f(z, w) = where(w != 0, z**2, w)",
+    "pieces that meet at one point, as a limit": "f(z, w) = where(w != 0, z**2*sin(w)/w, w)",
+    "an angle beside a negative zero": (
+        "f(y[n], z[m], w): h[i:n] = atan2(y[i]*w, 0.5 + z[0]); out[i:m,j:n] = hypot(h[j], w)"
+    ),
+    "a sign of what overflows": "f(x, y) = sign(cos(sinh(x)*y))",
 }

@@ -224,22 +224,21 @@ class _Point:
 
     def moved_to(self, zeros: Sequence[Expr], slopes: Slopes) -> bool:
         """Move the numbers until all of `zeros` are 0; whether that is found."""
-        taken: set[Any] = set()
-        return all(self._alone(d, slopes(d), taken) for d in zeros) and not any(self.value(d) for d in zeros)
+        return all(self._alone(d, slopes(d), zeros[:k]) for k, d in enumerate(zeros))
 
-    def _alone(self, d: Expr, slopes: Sequence[tuple[Ref, Expr]], taken: set[Any]) -> bool:
-        """By one number in which it is linear; else by all, down the slope: of a sum of squares to its root."""
-        value = self.value(d)
+    def _alone(self, d: Expr, slopes: Sequence[tuple[Ref, Expr]], before: Sequence[Expr]) -> bool:
+        """By one number in which it is linear; else by all, down the slope: of a sum of squares to its root. What was 0
+        `before` is so then."""
+        value, zeros = self.value(d), (d, *before)
         for r, slope in slopes:
             key = self._key(r)
             step = self.value(slope)
-            if key in self.numbers and key not in taken and step and mp.isfinite(step):
-                before = self.numbers[key]
-                self.numbers[key] = before - value / step
-                if self.value(d) == 0:
-                    taken.add(key)
+            if key in self.numbers and step and mp.isfinite(step):
+                own = self.numbers[key]
+                self.numbers[key] = own - value / step
+                if not any(map(self.value, zeros)):
                     return True
-                self.numbers[key] = before
+                self.numbers[key] = own
         for _ in range(STEPS):
             value, steps = self.value(d), [(self._key(r), self.value(slope)) for r, slope in slopes]
             length = sum((s * s for _, s in steps), mpmath.mpf(0))
@@ -247,12 +246,11 @@ class _Point:
                 break
             for order in (2, 1):  # of the zero
                 moved = {k: mp.nint((self._element(*k) - order * value * s / length) * 2**40) / 2**40 for k, s in steps}
-                before, self.numbers = self.numbers, {**self.numbers, **moved}
+                own, self.numbers = self.numbers, {**self.numbers, **moved}
                 if order == 1 or self.value(d) == 0:
                     break
-                self.numbers = before
-        taken.update(self._key(r) for r, _ in slopes)
-        return bool(self.value(d) == 0)
+                self.numbers = own
+        return not any(map(self.value, zeros))
 
     def _key(self, r: Ref) -> tuple[str, tuple[int, ...]]:
         return r.name, tuple(int(self.value(s)) for s in r.subscripts)

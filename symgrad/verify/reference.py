@@ -11,14 +11,15 @@ piece. Told by numbers:
 
 * the condition is another one beside the point, in any direction;
 * the neighbour has the value of the piece at the point, or as its limit where it is 0/0;
-* and has it at the points beside for which the equality holds: their slopes differ across the equality alone.
+* and has it at points beside for which the equality holds: where(w != 0, z**2, w) jumps, though not at z = 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import mpmath
@@ -38,6 +39,8 @@ from .values import Points, Values
 STEPS = (650, 674)  # bits by which the points beside are off, at most; each pair in a direction of its own
 WIDER = 6  # times as many bits as a step has, in which the points beside are looked at
 WAYS = tuple((sign, which) for which in range(len(STEPS)) for sign in (1, -1))
+ORDERS = 8  # as many times as few bits has a step along an equality: up to this order pieces differ there visibly
+SHORT = 64  # bits of such a step, that x == y holds after it
 
 Slopes = Mapping[str, Array]  # by input
 ONE = mpmath.mpf(1)
@@ -208,6 +211,8 @@ class Neighbours:
         self.trace = trace
         self.known: dict[tuple[Visit, int], Share | None] = {}
         self.beside: dict[tuple[int, int], tuple[Trace, Mapping[Any, Visit]]] = {}
+        table, symmetric = trace.function.table, symmetric_inputs(trace.function)
+        self.movable = [n for n in sorted(trace.given) if table[n].dtype == "real" and n not in symmetric]
 
     def share(self, visit: Visit, number: int) -> Share | None:
         """Of the `where` in a slot; None where the selected piece has its own derivative."""
@@ -228,20 +233,20 @@ class Neighbours:
             there = self._visit(visit, way)
             if there is None or there.values is None or bool(there.values[condition]) == bool(values[condition]):
                 return None
-        flipped = replace(visit, values=list(values), order=None, partials={})
-        assert flipped.values is not None
-        constants = self.trace.constants[visit.group]
-        visit.group.completed(flipped.values, (other,), flipped.at, constants, self.trace.element)
-        value = flipped.values[other]
+        flipped, value = _completed(self.trace, visit, other)
         if mp.isfinite(value):
             if not _close(value, values[mine], mp.prec // 2):
                 return None
-            slopes: Slopes | None = self.trace.slope({flipped: {other: 1}})
+            slopes = self.trace.slope({flipped: {other: 1}})
+            if not all(mp.isfinite(v) for a in slopes.values() for v in np.ravel(a)):
+                return None
             share = Share((flipped, other), {})
         else:
-            slopes = self._limit(visit, other, values[mine])
-            share = Share(None, slopes or {})
-        return share if slopes is not None and self._agrees(visit, mine, slopes, ties) else None
+            limit = self._limit(visit, other, values[mine])
+            if limit is None:
+                return None
+            share = Share(None, limit)
+        return share if self._agrees(visit, mine, other, ties) else None
 
     def _limit(self, visit: Visit, other: int, value: Any) -> Slopes | None:
         """The slopes of the neighbour beside the point, if it goes to the value from all sides, and they to a limit."""
@@ -263,58 +268,107 @@ class Neighbours:
     def _precision(self) -> int:
         return WIDER * min(int(mp.prec) // 2, max(STEPS))
 
-    def _agrees(self, visit: Visit, mine: int, slopes: Slopes, ties: list[tuple[int, ...]]) -> bool:
-        """Whether the slopes of the two pieces differ across the equalities alone."""
-        bits = mp.prec // 8
-        own: Slopes = self.trace.slope({visit: {mine: 1}})
-        gap = {n: slopes[n] - own[n] for n in own}
-        size = max((abs(v) for s in (slopes, own) for a in s.values() for v in np.ravel(a)), default=mpmath.mpf(0))
-        if not mp.isfinite(size):
-            return False
+    def _agrees(self, visit: Visit, mine: int, other: int, ties: list[tuple[int, ...]]) -> bool:
+        """Whether the two pieces have one value at points beside for which the equalities hold, too."""
+        bits = min(mp.prec // 2, *STEPS)
+        with mp.workprec(self._precision()):
+            for sign in (1, -1):
+                inputs = self._along(visit, ties, sign, bits)
+                there = None if inputs is None else self._trace(inputs)
+                if inputs is None or there is None:
+                    continue
+                one, two = (_completed(there, visit, p)[1] for p in (mine, other))
+                if not mp.isfinite(two):  # but as a limit
+                    there = self._trace(self._walked(inputs, [mpmath.ldexp(v, -bits) for v in self._ways(0)]))
+                    two = mp.nan if there is None else _completed(there, visit, other)[1]
+                if mp.isfinite(one) and mp.isfinite(two) and not _close(one, two, 3 * bits // 4):
+                    return False
+        return True
+
+    def _along(self, visit: Visit, ties: list[tuple[int, ...]], sign: int, bits: int) -> Mapping[str, Any] | None:
+        """Inputs beside for which the equalities hold: a step along them, and steps back to them; None if not found.
+
+        sign  1 for a step to larger magnitudes, that the root of a small number has a value there; -1 for its opposite
+        """
+        numbers = self._numbers()
+        outwards = (mp.sign(v) * abs(w) if v else w for v, w in zip(numbers, self._ways(0), strict=True))
+        step = np.array([sign * max(abs(v), 1) * w for v, w in zip(numbers, outwards, strict=True)], dtype=object)
+        back: list[tuple[int, int, Array]] = []  # how to go for what is off by 1; it changes no equality before
         for a, b in ties:
             across = self._across(self.trace, visit, a, b)
-            length = sum((v * v for s in across.values() for v in np.ravel(s)), mpmath.mpf(0))
-            if length and mp.isfinite(length):
-                pairs = (p for n in gap for p in zip(np.ravel(gap[n]), np.ravel(across[n]), strict=True))
-                part = sum((v * w for v, w in pairs), mpmath.mpf(0))
-                gap = {n: gap[n] - across[n] * (part / length) for n in gap}
-            else:  # r[0]**2 + r[1]**2 == 0: whatever it depends on
+            length = across @ across
+            if not length or not mp.isfinite(length):  # r[0]**2 + r[1]**2 == 0: whatever it depends on
                 there = self._visit(visit, (1, 0))
                 assert there is not None
-                across = self._across(self.beside[1, 0][0], there, a, b)
-                gap = {n: np.where(across[n] == 0, gap[n], 0) for n in gap}
-        return all(abs(v) <= mpmath.ldexp(size, -bits) for s in gap.values() for v in np.ravel(s))
+                step = np.where(self._across(self.beside[1, 0][0], there, a, b) == 0, step, mpmath.mpf(0))
+                continue
+            way = across
+            for *_, before in back:
+                way = way - before * ((way @ before) / (before @ before))
+            if way @ way > mpmath.ldexp(length, -bits):
+                step = step - way * ((step @ way) / (way @ way))
+                back.append((a, b, way / (way @ across)))
+        with mp.workprec(SHORT):
+            short = [mpmath.ldexp(v, -(bits // ORDERS)) for v in step]
+        inputs = self._walked(self.trace.inputs, short)
+        for _ in range(ORDERS):
+            trace = self._trace(inputs)
+            if trace is None:
+                return None
+            off = [_completed(trace, visit, a)[1] - _completed(trace, visit, b)[1] for a, b, _ in back]
+            if all(abs(v) <= mpmath.ldexp(1, -bits) for v in off):
+                return inputs
+            inputs = self._walked(inputs, sum(-v * way for v, (*_, way) in zip(off, back, strict=True)))
+        return None
 
-    def _across(self, trace: Trace, visit: Visit, a: int, b: int) -> Slopes:
-        return trace.slope({visit: {a: mpmath.mpf(1), b: mpmath.mpf(-1)}})
+    def _across(self, trace: Trace, visit: Visit, a: int, b: int) -> Array:
+        slopes = trace.slope({visit: {a: mpmath.mpf(1), b: mpmath.mpf(-1)}})
+        return np.concatenate([np.ravel(slopes[n]) for n in self.movable])
 
     def _visit(self, visit: Visit, way: tuple[int, int]) -> Visit | None:
         """The same point of the same box, in a trace of inputs beside."""
         if way not in self.beside:
-            try:
-                trace = self._moved(*way)
-            except IndexError:
+            trace = self._moved(*way)
+            if trace is None:
                 return None
             fibres = (f for record in trace.records for f in record)
             visits = {(v.group, *v.at.values()): v for f in fibres for v, _ in f.members}
             self.beside[way] = trace, visits
         return self.beside[way][1].get((visit.group, *visit.at.values()))
 
-    def _moved(self, sign: int, which: int) -> Trace:
-        trace = self.trace
-        function = trace.function
+    def _moved(self, sign: int, which: int) -> Trace | None:
         step = mpmath.ldexp(sign, -min(mp.prec // 2 + which, STEPS[which]))
-        rng = np.random.default_rng(which)
-        symmetric = symmetric_inputs(function)
-        inputs = dict(trace.inputs)
         with mp.workprec(self._precision()):
-            for name in sorted(trace.given):
-                if function.table[name].dtype == "real" and name not in symmetric:
-                    sizes = [mp.fabs(v) or 1 for v in np.asarray(inputs[name]).ravel().tolist()]
-                    # no two ways are equal
-                    ways = (mpmath.mpf(rng.uniform(0.5, 2)) * int(rng.choice([-1, 1])) for _ in sizes)
-                    inputs[name] = moved(inputs[name], (step * s * w for s, w in zip(sizes, ways, strict=True)))
-            return trace.declaration.trace(inputs, trace.options)
+            pairs = zip(self._numbers(), self._ways(which), strict=True)
+            return self._trace(self._walked(self.trace.inputs, [step * (abs(v) or 1) * w for v, w in pairs]))
+
+    def _numbers(self) -> list[Any]:
+        """Those that move, of all inputs, one after the other."""
+        return [mpmath.mpf(v) for n in self.movable for v in np.asarray(self.trace.inputs[n]).ravel().tolist()]
+
+    def _ways(self, which: int) -> list[Any]:
+        """By how much each of them moves; no two ways are equal."""
+        rng = np.random.default_rng(which)
+        return [mpmath.mpf(rng.uniform(0.5, 2)) * int(rng.choice([-1, 1])) for _ in self._numbers()]
+
+    def _walked(self, inputs: Mapping[str, Any], steps: Sequence[Any]) -> Mapping[str, Any]:
+        rest = iter(steps)
+        return {**inputs, **{n: moved(inputs[n], islice(rest, np.size(inputs[n]))) for n in self.movable}}
+
+    def _trace(self, inputs: Mapping[str, Any]) -> Trace | None:
+        """The declaration at other inputs; None where a subscript leaves its tensor."""
+        try:
+            return self.trace.declaration.trace(inputs, self.trace.options)
+        except IndexError:
+            return None
+
+
+def _completed(trace: Trace, visit: Visit, slot: int) -> tuple[Visit, Any]:
+    """The same point of the same box in a trace, with a slot computed whether its branch is taken or not; its value."""
+    group = visit.group
+    values: list[Any] = [None] * len(group.codes)
+    group.completed(values, (slot,), visit.at, trace.constants[group], trace.element)
+    return Visit(group, visit.at, values), values[slot]
 
 
 def _tied(visit: Visit, args: tuple[int, ...]) -> bool:

@@ -77,6 +77,23 @@ def test_overflow_has_no_bound_and_a_close_comparison_is_a_doubt():
         assert notes.doubts == 1
 
 
+ENDS = {  # what floating point may come to
+    "no cosine, hence no sign": (lambda f: f["sign"](f["cos"](f["exp"](lift(800.0)))), math.nan),
+    "an angle above a negative zero": (lambda f: f["atan2"](lift(-2.0) * 0, -1), math.atan2(-0.0, -1.0)),
+    "an angle of two zeros": (lambda f: f["atan2"](0, lift(-2.0) * 0), math.atan2(0.0, -0.0)),
+    "the sign of a negative zero": (lambda f: f["copysign"](3, lift(-2.0) * 0), math.copysign(3.0, -2.0 * 0)),
+    "a logarithm that cancels": (lambda f: f["logaddexp"](-math.log(2), -math.log(2)), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_bound_holds_where_a_function_jumps_or_cancels(name):
+    program, end = ENDS[name]
+    with rounding(DOUBLE, 200):
+        found = program(FUNCTIONS)
+        assert found.err == math.inf or abs(found.value - end) <= found.err * DOUBLE.unit
+
+
 def test_zero_to_working_precision_is_not_taken_for_exact():
     with rounding(DOUBLE, 100):
         assert (1 - FUNCTIONS["tanh"](lift(200.0)) * 1).err > 0

@@ -11,7 +11,7 @@ from mpmath.libmp import to_float
 
 from ...ops import OPS, ROWS, Op
 from .format import INF, now
-from .number import Number, lift, margin, of, power, rounded, sqrt
+from .number import LIBRARY, Number, lift, margin, of, power, rounded, sqrt
 
 
 def _log(x: Any) -> Any:
@@ -57,8 +57,11 @@ def minimum(a: Any, b: Any) -> Any:
 
 
 def sign(x: Any) -> Number:
-    """-1, 0 or 1; uncertain where rounding may change it."""
+    """-1, 0 or 1; uncertain where rounding may change it, and no number where the format overflows to one that is none.
+    """
     given = lift(x)
+    if given.err == INF:
+        return Number(mpmath.mpf(mp.sign(given.value)), INF)
     crossing = given.err and abs(given.value) <= margin(given.err)
     return Number(mpmath.mpf(mp.sign(given.value)), (1 / now.unit if now.unit else INF) if crossing else 0.0)
 
@@ -129,14 +132,39 @@ def _cbrt(x: Any) -> Number:
 
 
 _angle = of(mp.atan2)
+_with_sign = of(lambda a, b: -abs(a) if b < 0 else abs(a), 0.0)
+
+
+def _may_be(x: Any, sign: int) -> bool:
+    """Whether rounding may leave 0, or a number of the sign; of a zero there is one of either sign, which no Number
+    tells: y*w is -0.0 at w = 0 for a negative y."""
+    given = lift(x)
+    return bool(sign * given.value >= -margin(given.err)) if sign else bool(abs(given.value) <= margin(given.err))
 
 
 def _atan2(y: Any, x: Any) -> Number:
-    """Of two zeros, floating point has 0 or a half turn, by the sign of the second: -x is -0 at 0."""
+    """Beside the half line x <= 0 of y = 0, floating point has an angle that is up to a turn off."""
     found = _angle(y, x)
-    if lift(y).value == 0 and lift(x).value == 0:
-        return Number(found.value, found.err + (4.0 / now.unit if now.unit else INF))
+    if _may_be(y, 0) and _may_be(x, -1):
+        return Number(found.value, found.err + (7.0 / now.unit if now.unit else INF))
     return found
+
+
+def _copysign(a: Any, b: Any) -> Number:
+    found = _with_sign(a, b)
+    if _may_be(b, 0):
+        return Number(found.value, found.err + (2.0 * found.size / now.unit if now.unit else INF))
+    return found
+
+
+_log_of_sum = of(_logaddexp)
+
+
+def _sum_of_exponentials(a: Any, b: Any) -> Number:
+    """The larger one, and a logarithm that is rounded: the two may cancel."""
+    found = _log_of_sum(a, b)
+    rest = found.value - max(lift(a).value, lift(b).value)
+    return Number(found.value, found.err + LIBRARY * abs(float(rest))) if mp.isfinite(rest) else found
 
 
 def _heaviside(x: Any, at_zero: Any) -> Number:
@@ -179,10 +207,10 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "minimum": minimum,
     "fmax": maximum,
     "fmin": minimum,
-    "copysign": of(lambda a, b: -abs(a) if b < 0 else abs(a), 0.0),
+    "copysign": _copysign,
     "sign": sign,
     "heaviside": _heaviside,
-    "logaddexp": of(_logaddexp),
+    "logaddexp": _sum_of_exponentials,
     "xlogy": of(lambda x, y: mpmath.mpf(0) if x == 0 else x * _log(y)),
     "sinc": _sinc,
     "i0": _bessel(0),
