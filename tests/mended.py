@@ -126,4 +126,6 @@ MENDED = {
         "f(y[n], z[m], w): h[i:n] = atan2(y[i]*w, 0.5 + z[0]); out[i:m,j:n] = hypot(h[j], w)"
     ),
     "a sign of what overflows": "f(x, y) = sign(cos(sinh(x)*y))",
+    "a neighbour without a slope": "f(x, y) = where(x != 0, cbrt(x)*y, x*y)",
+    "a sign of a sum in which a term leaves no trace": "f(x, y, z) = atan2(sign(log(1 + exp(z/x)**2)), y)",
 }

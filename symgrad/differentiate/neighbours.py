@@ -36,6 +36,7 @@ from ..expr import (
     indices,
     is_exact,
     postorder,
+    ref,
     refs,
     select,
     substitute,
@@ -54,6 +55,8 @@ STEPS = 40  # towards a point of an equality
 MISSED = 3  # points in a row from which none is found: each costs all the steps, at 300 bits
 OPPOSITE = {"gt": "le", "lt": "ge", "ne": "eq", "eq": "ne"}
 SAME = 100  # bits that two values share that are equal
+
+PLACES = tuple(ref(f"#{k}") for k in range(4))  # what an operator is applied to, and its result
 
 Slopes = Callable[[Expr], list[tuple[Ref, Expr]]]  # of an expression, by what it reads
 
@@ -266,9 +269,13 @@ def _defined(root: Expr) -> list[Expr] | None:
     """The conditions under which an expression, and its slope, have a value; None if that is not known."""
     found: dict[Expr, None] = {}
     for node in postorder(root):
-        if not isinstance(node, Apply) or OPS[node.op].total:
+        if not isinstance(node, Apply):
             continue
         row, args = OPS[node.op], node.args
+        if row.total:
+            put = dict(zip(PLACES, (*args, node), strict=False))
+            found.update(dict.fromkeys(substitute(c, put) for c in _sloping(node.op)))
+            continue
         if row.name == "pow" and is_exact(args[1]):
             power = value_of(args[1])
             if power.denominator != 1:
@@ -285,6 +292,19 @@ def _defined(root: Expr) -> list[Expr] | None:
             if c is not ONE:
                 found[c] = None
     return list(found)
+
+
+@lru_cache(maxsize=256)
+def _sloping(op: str) -> list[Expr]:
+    """Where a function of every real number has a slope, that none is declared for: cbrt(x) != 0."""
+    row = OPS[op]
+    if row.derivative is None or row.kinks or row.arity >= len(PLACES):
+        return []
+    partials = row.derivative(*PLACES[: row.arity], PLACES[row.arity])
+    nodes = {n: None for p in partials if p is not None for n in postorder(p) if isinstance(n, Apply)}
+    below = [n.args[1] for n in nodes if n.op == "div"]
+    below += [n.args[0] for n in nodes if n.op == "pow" and is_exact(n.args[1]) and value_of(n.args[1]) < 0]
+    return [c for c in (apply("ne", b, 0) for b in below) if c is not ONE]
 
 
 @lru_cache(maxsize=64)
