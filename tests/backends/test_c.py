@@ -283,6 +283,26 @@ ELEMENT, OTHER = ref("p", HERE, ZERO), ref("p", HERE, ONE)
             None,
             id="in two loops",
         ),
+        pytest.param(
+            (
+                *(Local("m@1", ZERO, changes=True), Loop(HERE, N, (Store(ref("m@1"), ELEMENT, "+="),))),
+                *(Local("a@1", ref("m@1") + ONE), Loop(HERE, N, (Local("b@1", ref("m@1") + ONE),))),
+            ),
+            (
+                *(Local("m@1", ZERO, changes=True), Loop(HERE, N, (Store(ref("m@1"), ELEMENT, "+="),))),
+                *(Local("a@1", ref("m@1") + ONE), Loop(HERE, N, ())),
+            ),
+            id="an accumulator that has its value",
+        ),
+        pytest.param(
+            (
+                Local("m@1", ZERO, changes=True),
+                Local("a@1", ref("m@1") + ONE),
+                Loop(HERE, N, (Local("b@1", ref("m@1") + ONE), Store(ref("m@1"), ref("b@1")))),
+            ),
+            None,
+            id="an accumulator that changes in a later turn",
+        ),
     ],
 )
 def test_a_value_has_one_name(before, after):

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...expr import Expr, Ref, ref, refs
-from .data import Block, Local, Node, Rewriter, blocks, stores, walk, with_blocks
+from ...expr import Expr, Index, Ref, postorder, ref
+from .data import Block, Local, Loop, Node, Rewriter, blocks, stores, walk, with_blocks
+from .dependence import changed
+
+_Known = dict[Expr, tuple[Ref, frozenset[str]]]  # value -> the scalar that has it, and all that the value is made of
 
 
 def merge_equal(block: Block) -> Block:
@@ -28,28 +31,38 @@ class _Merged:
         self._elements: dict[Expr, Expr] = {}  # z, where it is p[b,2]
         self._spelled = Rewriter(lambda node: self._elements.get(node, node))
 
-    def block(self, block: Block, outer: Mapping[Expr, Expr]) -> Block:
+    def block(self, block: Block, outer: Mapping[Expr, tuple[Ref, frozenset[str]]]) -> Block:
         known = dict(outer)
         done: list[Node] = []
         for node in block:
             if isinstance(node, Local):
                 node = replace(node, value=self._rewrite(node.value))
-                if node.name in self._ours and self._stays(node.value):
+                known = _lasting(known, node)
+                if node.name in self._ours:
                     value, name = node.value, ref(node.name)
+                    of = frozenset(n.name for n in postorder(value) if isinstance(n, (Ref, Index)))
+                    constant = self._changing.isdisjoint(of)
                     key = self._spelled(value).key
-                    first = value if isinstance(value, Ref) and not value.subscripts else known.get(key)
-                    if first is not None:
-                        self._same[name] = first
+                    if constant and isinstance(value, Ref) and not value.subscripts:
+                        self._same[name] = value
                         continue
-                    known[key] = name
-                    if isinstance(value, Ref):
+                    if key in known:
+                        self._same[name] = known[key][0]
+                        continue
+                    known[key] = name, of
+                    if constant and isinstance(value, Ref):
                         self._elements[name] = value
                 done.append(node)
                 continue
-            inner = blocks(node)
+            inner, after = blocks(node), _lasting(known, node)
             new = self._rewrite.node(with_blocks(node, tuple(() for _ in inner)))
-            done.append(with_blocks(new, tuple(self.block(b, known) for b in inner)))
+            before = after if isinstance(node, Loop) else known  # a later turn finds what an earlier one has changed
+            done.append(with_blocks(new, tuple(self.block(b, before) for b in inner)))
+            known = after
         return tuple(done)
 
-    def _stays(self, value: Expr) -> bool:
-        return self._changing.isdisjoint(r.name for r in refs(value))
+
+def _lasting(known: _Known, node: Node) -> _Known:
+    """What is known of values of which `node` changes nothing."""
+    names = changed((node,))
+    return {key: found for key, found in known.items() if names.isdisjoint(found[1])} if names else known
