@@ -106,6 +106,8 @@ MENDED = {
     "a logsumexp of no terms, which are not read from an array": "f(x[n], w)[i:n] = logsumexp[l:n-1](l*w) + x[i]",
     "a mean that is of nothing where an axis has one element": "f(x[n,m])[i:m] = mean[j:n-1](x[j+1,i] - x[j,i])",
     "an infinite slope before a sum of nothing": "f(w[m], s) = cbrt(sum[i]((w[i]*s)**2))",
+    "an infinite slope of what nobody reads": "f(w[m], v, s): h = cbrt(sum[i](w[i])*v); out = s + sum[i](w[i]*h)",
+    "a number to the power of a size": "f(x[n], w)[i] = w*prod[k:n-1](-1.5)*x[i]",
     "what is no number before a sum of nothing": (
         "f(x[n,m], w[m], q[n,n]): h[i,j] = 1/(2 + cos(hypot(logsumexp[k](w[k]), q[i,j]))); "
         "out[i,k] = sum[j](h[i,j]*x[j,k]*w[k])"

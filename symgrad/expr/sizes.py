@@ -92,6 +92,16 @@ def tidy(s: Expr) -> Expr:
     return s if collected is None else _rebuild(collected, s)
 
 
+def floor_divide(s: Expr, by: int) -> Expr:
+    """`s // by`: multiples of `by` leave the division, (2*n*k + 1)//2 is n*k."""
+    collected = terms(s)
+    if collected is None:
+        return apply("floordiv", s, by)
+    whole = {m: c // by for m, c in collected.items() if c % by == 0}
+    rest = {m: c for m, c in collected.items() if m not in whole}
+    return _rebuild(whole, s) + apply("floordiv", _rebuild(rest, s), by)
+
+
 def equal(a: Expr, b: Expr) -> bool:
     """Whether two integer expressions are the same polynomial: equal for all sizes."""
     return a.key is b.key or terms(a - b) == {}

@@ -203,6 +203,7 @@ NP: dict[str, Any] = {
     "add": Elementwise(lambda a, b: a + b, 2, np.add),
     "divide": Elementwise(lambda a, b: a / b, 2),
     "power": Elementwise(power, 2),
+    "float_power": Elementwise(power, 2),
     "arange": lambda stop, dtype=None: np.arange(stop) if dtype is None else _array(np.arange(stop), dtype),
     "asarray": _asarray,
     "array": _array,

@@ -74,7 +74,6 @@ class Trace(Values):
         super().__init__(declaration.function, declaration.components, declaration.points, inputs, options)
         self.declaration = declaration
         self.neighbours = Neighbours(self)
-        self.adjoints: dict[str, dict[Position, Any]] = {}  # those of the last way back
 
     def pull(self, seeds: Mapping[str, Array | None]) -> dict[str, Array]:
         """Return the gradient of each real input that was given: J^T v, with v = `seeds` by output."""
@@ -94,9 +93,15 @@ class Trace(Values):
             self._sweep(visit, dict(slots), grads)
         return self._pulled(grads)
 
+    def steep(self) -> bool:
+        """Whether an operator has an infinite slope, or none, at a value that counts for a result or for nothing."""
+        real = [t.name for t in self.function.tensors if t.dtype == "real"]
+        grads = {n: dict.fromkeys(np.ndindex(self.arrays[n].shape), ONE) if n in self.arrays else {} for n in real}
+        self._pulled(grads)
+        return not all(mp.isfinite(v) for at in grads.values() for v in at.values())
+
     def _pulled(self, grads: dict[str, dict[Position, Any]]) -> dict[str, Array]:
         """The gradients of the inputs, from those of what was computed."""
-        self.adjoints = grads
         for fibres in reversed(self.records):
             self._back(fibres, grads)
         gradients = {}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, Apply, Expr, apply, const, is_exact, show, terms_of, value_of
-from ...expr.sizes import tidy
+from ...expr import ONE, Expr, const, is_exact, show, value_of
+from ...expr.sizes import floor_divide, tidy
 from .arithmetic import broadcast
 from .graph import Node, is_pack, places_of, read, value
 from .scope import here
@@ -159,17 +159,3 @@ def _bound(key: Any, extent: Expr, default: Expr) -> Expr:
     if node.rank or node.operands:
         raise DeclarationError(f"{here()}the bound of a slice is a number or a size ({line()}).")
     return read(node, ())
-
-
-def floor_divide(e: Expr, by: int) -> Expr:
-    """`e // by` for a sum of terms: multiples of `by` leave the division, (2*n + 1)//2 is n."""
-    whole: Expr = const(0)
-    rest: Expr = const(0)
-    for term, sign in terms_of(e):
-        number, factor = term.args if isinstance(term, Apply) and term.op == "mul" else (term, const(1))
-        if is_exact(number) and value_of(number) % by == 0:
-            part = const(value_of(number) / by) * factor
-            whole = whole - part if sign < 0 else whole + part
-        else:
-            rest = rest - term if sign < 0 else rest + term
-    return whole + apply("floordiv", rest, by)
