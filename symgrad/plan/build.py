@@ -40,8 +40,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     forward = aligned([e for e in statements if e.target in written])
     backward = [e for e in statements if e.target not in written]
     small = not any(is_larger(e.body, LARGE) for e in (*forward, *backward))
-    if small:
-        forward, backward = _shared(forward, backward, joint, tensors, names)
+    forward, backward = _shared(forward, backward, joint, tensors, names, not small)
     if small and style == "arrays":
         forward = with_arguments(forward, to, tensors, names)
     while (there := expanded([*forward, *backward], to, tensors)) != [*forward, *backward]:
@@ -104,12 +103,17 @@ def _refuse_matrices(derivative: Derivative, to: str, calls: Collection[str]) ->
 
 
 def _shared(
-    forward: list[Equation], backward: list[Equation], joint: Function, tensors: dict[str, Tensor], names: Names
+    forward: list[Equation],
+    backward: list[Equation],
+    joint: Function,
+    tensors: dict[str, Tensor],
+    names: Names,
+    calls: bool = False,
 ) -> tuple[list[Equation], list[Equation]]:
-    """Both with shared values computed once; what both read is forward's."""
+    """Both with shared values computed once, or with shared `calls` alone; what both read is forward's."""
     first = {e.target for e in forward}
     own = tensors.keys() - joint.table.keys()
-    together = shared(reread([*forward, *backward], own), tensors, names)
+    together = shared([*forward, *backward] if calls else reread([*forward, *backward], own), tensors, names, calls)
     border = max(place for place, e in enumerate(together) if e.target in first) + 1
     return together[:border], together[border:]
 

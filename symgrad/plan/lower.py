@@ -17,6 +17,7 @@ from ..expr import (
     folded,
     index,
     indices,
+    is_larger,
     postorder,
     ref,
     refs,
@@ -162,9 +163,15 @@ def without_logsumexp(
     )
 
 
-def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names) -> list[Equation]:
+SHORT = 8  # operations of a call that is shared in a formula too long to be looked through
+
+
+def shared(
+    equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names, calls: bool = False
+) -> list[Equation]:
     """What calls a function (or is long) and stands in several places gets an equation of its own.
 
+    calls  only calls of functions of what is short
     Nothing leaves the branch of a `where`, and nothing is shared between different conditions.
     """
     uses: dict[Part, int] = {}
@@ -177,6 +184,9 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
             uses[node] = uses.get(node, 0) + count
             homes.setdefault(node, []).append(place)
     possible = [n for n in uses if uses[n] > 1 and n in certain and _alike(equations, homes[n])]
+    if calls:
+        called = [n for n in possible if isinstance(n[0], Apply) and _is_function(n[0])]
+        possible = [n for n in called if not is_larger(n[0], SHORT)]
     worth: set[Part] = set()
     for part in sorted(possible, key=lambda part: size(part[0])):
         reads = any(r.name in tensors for r in refs(part[0]))  # a number made of options and sizes needs no name
@@ -194,7 +204,8 @@ def shared(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Nam
     for place, e in enumerate(equations):
         extents = dict(e.box)
         written = {n.key: n for n in postorder(e.body)}
-        for part in sorted((n for n in chosen if first[n] == place), key=lambda part: size(part[0])):
+        order = {key: k for k, key in enumerate(written)} if calls else {}
+        for part in sorted((n for n in chosen if first[n] == place), key=lambda p: (size(p[0]), order.get(p[0], 0))):
             n = written.get(part[0], part[0])
             at = indices(n)
             at = tuple(i for i, _ in e.box if i in at)

@@ -32,3 +32,14 @@ def test_what_is_a_function_of_the_file(text, to, names):
 def test_a_function_of_the_file_makes_room_for_the_users_names(to):
     function = sg.parse("sigmoid(sigmoid_, exp_x) = sigmoid(sigmoid_)*sigmoid(sigmoid_*exp_x)")
     assert sg.check(function, to=to).ok
+
+
+@pytest.mark.parametrize("steps", [5, 60])
+def test_a_function_of_one_value_is_called_once(steps):
+    """Also in a formula that is too long to be looked through."""
+    body = "x"
+    for k in range(1, steps + 1):
+        body = f"({body}*sin(x) + {k}*cos(y))"
+    code = sg.generate(sg.parse(f"f(x, y) = {body}"), to="numpy")["f_numpy.py"]
+    for part in re.split(r"^def ", code, flags=re.MULTILINE):
+        assert part.count("np.sin(x)") <= 1 and part.count("np.cos(y)") <= 1
