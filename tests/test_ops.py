@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from time import process_time
 
 import pytest
 import sympy
@@ -95,6 +96,17 @@ def values(row: symgrad.ops.Op) -> list[tuple[float, object]]:
 def test_monotone(row):
     found = [row.monotone * y for _, y in values(row)]
     assert found == sorted(found)
+
+
+@pytest.mark.parametrize("name", [r.name for r in ROWS if r.grows or r.name in ("tanh", "log_cosh", "logaddexp")])
+def test_a_number_far_out_of_range_takes_no_time(name):
+    row = OPS[name]
+    with mp.workprec(2700):
+        far = mp.mpf(3) ** 1500
+        start = process_time()
+        for x in (far, -far):
+            row.value(*(x, 1 - x)[: row.arity])
+    assert process_time() - start < 0.5  # by powers of e it is seconds
 
 
 @pytest.mark.parametrize("row", [r for r in UNARY if r.nonnegative], ids=lambda r: r.name)

@@ -12,7 +12,7 @@ from mpmath import mp
 
 from ..expr import ONE, ZERO, Const, Expr, apply, ref, select
 from . import errors
-from .row import Helper, Op, everywhere, exponential, function, log, nonzero, origin, real
+from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
 
 FAR = 700  # exp(FAR) is about the largest number; that of a float is exp(88)
 
@@ -70,8 +70,8 @@ ELEMENTARY: tuple[Op, ...] = (
              of_logs=True, error=errors.by_size),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
              inside=0, nonnegative=True, grows="right", monotone=1),
-    function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, inside=0, grows="right", monotone=1,
-             error=errors.grows),
+    function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=0, grows="right",
+             monotone=1, error=errors.grows),
     function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=1, monotone=1,
              error=errors.logarithm),
     function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=0, monotone=1,
@@ -106,11 +106,12 @@ ELEMENTARY: tuple[Op, ...] = (
     Op("atan2", 2, real(mp.atan2), lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), sympy.atan2,
        names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"), error=errors.of_numbers),
     # hyperbolic functions
-    function("sinh", lambda x, y: apply("cosh", x), inside=0, grows="both", monotone=1, error=errors.grows),
-    function("cosh", lambda x, y: apply("sinh", x), inside=0, nonnegative=True, grows="both", error=errors.grows),
+    function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=0, grows="both", monotone=1, error=errors.grows),
+    function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=0, nonnegative=True, grows="both",
+             error=errors.grows),
     function("tanh", lambda x, y: 1 - y**2, monotone=1, error=errors.flat),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
-    function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: mp.sech(x) ** 2,
+    function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: 1 / cosh(x) ** 2,
              expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
              nonnegative=True),
     _inverse("asinh", lambda x, y: 1 / apply("hypot", x, 1), monotone=1, error=errors.flat),

@@ -219,14 +219,33 @@ def function(
     return Op(name, 1, real(getattr(mp, name) if value is None else value), partials, twin, **columns)
 
 
+def _moderate(x: Any) -> bool:
+    return not mp.isfinite(x) or bool(mp.mag(x) <= LARGE)
+
+
 def exponential(x: Any) -> Any:
     """exp(x), also where that is no number that mpmath computes in milliseconds."""
-    if not mp.isfinite(x) or mp.mag(x) <= LARGE:
+    if _moderate(x):
         return mp.exp(x)
     with mp.workprec(mp.prec + mp.mag(x) + 20):
         doublings = mp.floor(x / mp.ln2)
         rest = x - doublings * mp.ln2
     return mp.ldexp(mp.exp(rest), int(doublings))
+
+
+def expm1(x: Any) -> Any:
+    """exp(x) - 1, of any number as above."""
+    return mp.expm1(x) if _moderate(x) else exponential(x) - 1
+
+
+def sinh(x: Any) -> Any:
+    """The same for the hyperbolic sine."""
+    return mp.sinh(x) if _moderate(x) else (exponential(x) - exponential(-x)) / 2
+
+
+def cosh(x: Any) -> Any:
+    """The same for the hyperbolic cosine."""
+    return mp.cosh(x) if _moderate(x) else (exponential(x) + exponential(-x)) / 2
 
 
 def log(x: Any) -> Any:

@@ -15,7 +15,7 @@ from mpmath import mp
 from ..errors import UnsupportedError
 from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
 from . import errors
-from .row import Op, function, jump, log, nonzero, origin, real, special
+from .row import Op, cosh, expm1, exponential, function, jump, log, nonzero, origin, real, special
 
 _pi = apply("pi")
 
@@ -80,7 +80,7 @@ def _apart(a: Expr, b: Expr) -> Expr:
 
 def _logaddexp(a: Any, b: Any) -> Any:
     top = max(a, b)
-    return top if mp.isinf(top) else top + mp.log1p(mp.exp(-abs(a - b)))
+    return top if mp.isinf(top) else top + mp.log1p(exponential(-abs(a - b)))
 
 
 _POLES = "x is not 0, -1, -2, ..."
@@ -106,13 +106,14 @@ SPECIAL: tuple[Op, ...] = (
              lambda x: sympy.besseli(1, x), lambda x: mp.besseli(1, x), spell=special("i1"), inside=0, sampled=False,
              monotone=1),
     function("bessel_i0e", lambda x, y: apply("bessel_i1e", x) - apply("sign", x) * y,
-             lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x), lambda x: mp.exp(-abs(x)) * mp.besseli(0, x),
+             lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x),
+             lambda x: exponential(-abs(x)) * mp.besseli(0, x),
              spell=special("i0e"), kinks=jump("x == 0", lambda x: bool(x == 0), 0), sampled=False, nonnegative=True),
     function("bessel_i1e", _slope_of_i1e, lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
-             lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), spell=special("i1e"), sampled=False, series=False),
+             lambda x: exponential(-abs(x)) * mp.besseli(1, x), spell=special("i1e"), sampled=False, series=False),
     # without a gap at 0, without overflow
     function("log1mexp", lambda x, y: 1 / apply("expm1", x), lambda x: sympy.log(1 - sympy.exp(-x)),
-             lambda x: log(-mp.expm1(-x)), expand=_by_log1p, domain="x > 0", inside=1, monotone=1, series=False),
+             lambda x: log(-expm1(-x)), expand=_by_log1p, domain="x > 0", inside=1, monotone=1, series=False),
     function("sinc", lambda x, y: (apply("cos", _pi * x) - y) / nonzero(x), lambda x: sympy.sinc(sympy.pi * x),
              mp.sincpi, spell={"numpy": "np.sinc", "torch": "torch.sinc"},
              expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x))),
@@ -123,7 +124,7 @@ SPECIAL: tuple[Op, ...] = (
        of_logs=True, associative=True, scans=True, reduction="logsumexp", series=False,
        error=errors.log_of_sum),
     function("log_cosh", lambda x, y: apply("tanh", x), lambda x: sympy.log(sympy.cosh(x)),
-             lambda x: mp.log(mp.cosh(x)), nonnegative=True,
+             lambda x: mp.log(cosh(x)), nonnegative=True,
              expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2)),
     Op("xlogy", 2, real(lambda a, b: a * 0 if a == 0 else a * log(b)),
        lambda a, b, y: (apply("log", nonzero(b)), a / nonzero(b)), lambda a, b: a * sympy.log(b),

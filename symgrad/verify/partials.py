@@ -23,6 +23,8 @@ _STEPS: dict[str, Callable[..., Any]] = {
     "DiracDelta": lambda *x: mpmath.mpf(0),
     "sign": lambda x: mp.sign(x),
     "exp": OPS["exp"].value,
+    "sinh": OPS["sinh"].value,
+    "cosh": OPS["cosh"].value,
     "power": OPS["pow"].value,
 }
 _POWER = sympy.Function("power")

@@ -140,7 +140,7 @@ class Trace(Values):
         if fibre.reduce in ("none", "sum"):
             return [ONE] * len(values)
         if fibre.reduce == "logsumexp":
-            return [mp.exp(v - fibre.value) for v in values]
+            return [OPS["exp"].value(v - fibre.value) for v in values]
         if fibre.reduce == "prod":
             before, after = [mpmath.mpf(1)], [mpmath.mpf(1)]
             for value in values:

@@ -17,7 +17,7 @@ from ..errors import DeclarationError
 from ..evaluate import Position, evaluate, place
 from ..expr import Index, ref
 from ..ir import Function, bind, extent_of
-from ..ops import COMPARISONS
+from ..ops import COMPARISONS, OPS
 from .groups import Component, Fibre, Group, Key, Visit
 from .matrices import blocks, tied, value_of
 from .partials import at_kink
@@ -244,7 +244,7 @@ class Values:
             return mp.nan
         best = min(values) if fibre.reduce == "min" else max(values)
         if fibre.reduce == "logsumexp":
-            return best if mp.isinf(best) else best + mp.log(sum(mp.exp(v - best) for v in values))
+            return best if mp.isinf(best) else best + mp.log(sum(OPS["exp"].value(v - best) for v in values))
         self.kinked |= sum(v == best for v in values) > 1
         return values.index(best) if fibre.reduce == "argmax" else best
 

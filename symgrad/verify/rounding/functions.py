@@ -26,11 +26,6 @@ def _atanh(x: Any) -> Any:
     return mp.inf * x if abs(x) == 1 else mp.atanh(x)
 
 
-def _logaddexp(a: Any, b: Any) -> Any:
-    top = max(a, b)
-    return top if mp.isinf(top) else top + mp.log1p(mp.exp(-abs(a - b)))
-
-
 def _fmod(a: Any, b: Any) -> Any:
     quotient = a / b
     return a - b * (mp.floor(quotient) if quotient > 0 else mp.ceil(quotient))
@@ -106,7 +101,7 @@ def _sinc(x: Any) -> Number:
 
 
 def _bessel(order: int) -> Callable[[Any], Number]:
-    scaled = of(lambda x: mp.exp(-abs(x)) * mp.besseli(order, x), 16.0)
+    scaled = of(OPS[f"bessel_i{order}e"].value, 16.0)
     return lambda x: FUNCTIONS["exp"](abs(lift(x))) * scaled(x)
 
 
@@ -157,10 +152,10 @@ def _copysign(a: Any, b: Any) -> Number:
     return found
 
 
-_log_of_sum = of(_logaddexp)
+_log_of_sum = of(OPS["logaddexp"].value)
 
 
-def _sum_of_exponentials(a: Any, b: Any) -> Number:
+def _logaddexp(a: Any, b: Any) -> Number:
     """The larger one, and a logarithm that is rounded: the two may cancel."""
     found = _log_of_sum(a, b)
     rest = found.value - max(lift(a).value, lift(b).value)
@@ -175,7 +170,7 @@ def _heaviside(x: Any, at_zero: Any) -> Number:
 # what is known better than that an operator's row has a value
 _KNOWN: dict[str, Callable[..., Any]] = {
     **{
-        name: of(getattr(mp, name), name=name)
+        name: of(OPS[name].value, name=name)
         for name in ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
     },
     "exp": of(OPS["exp"].value),
@@ -210,7 +205,7 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "copysign": _copysign,
     "sign": sign,
     "heaviside": _heaviside,
-    "logaddexp": _sum_of_exponentials,
+    "logaddexp": _logaddexp,
     "xlogy": of(lambda x, y: mpmath.mpf(0) if x == 0 else x * _log(y)),
     "sinc": _sinc,
     "i0": _bessel(0),
