@@ -14,7 +14,7 @@ import mpmath
 import sympy
 from mpmath import mp
 
-from ..ops import OPS
+from ..ops import OPS, ROWS
 
 Partial = Callable[..., Any]
 
@@ -22,9 +22,7 @@ _STEPS: dict[str, Callable[..., Any]] = {
     "Heaviside": lambda x, at_zero=None: mpmath.mpf(int(x > 0)),
     "DiracDelta": lambda *x: mpmath.mpf(0),
     "sign": lambda x: mp.sign(x),
-    "exp": OPS["exp"].value,
-    "sinh": OPS["sinh"].value,
-    "cosh": OPS["cosh"].value,
+    **{row.name: row.value for row in ROWS if row.grows},
     "power": OPS["pow"].value,
 }
 _POWER = sympy.Function("power")
