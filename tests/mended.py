@@ -107,6 +107,9 @@ MENDED = {
     "a mean that is of nothing where an axis has one element": "f(x[n,m])[i:m] = mean[j:n-1](x[j+1,i] - x[j,i])",
     "an infinite slope before a sum of nothing": "f(w[m], s) = cbrt(sum[i]((w[i]*s)**2))",
     "an infinite slope of what nobody reads": "f(w[m], v, s): h = cbrt(sum[i](w[i])*v); out = s + sum[i](w[i]*h)",
+    "a logsumexp of no terms that a condition keeps from being read": (
+        "f(x[n,m], z[m]): h = logsumexp[q:n-1](x[q,0])*x[0,0]; out[j:m] = where(j > 0, h, z[j])"
+    ),
     "a number to the power of a size": "f(x[n], w)[i] = w*prod[k:n-1](-1.5)*x[i]",
     "what is no number before a sum of nothing": (
         "f(x[n,m], w[m], q[n,n]): h[i,j] = 1/(2 + cos(hypot(logsumexp[k](w[k]), q[i,j]))); "

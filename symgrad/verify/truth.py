@@ -22,6 +22,7 @@ from mpmath.libmp import to_float
 from ..ir import Function
 from .cases import Case
 from .reference import Declaration, Trace
+from .sizes import boxes
 from .text import Array, Values, moved, together
 
 LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
@@ -107,7 +108,7 @@ def _hidden(function: Function, trace: Trace) -> bool:
 
     A logsumexp of nothing is -oo, and its gradient is asked for all the same, where an output has elements.
     """
-    if all(a.size for a in trace.arrays.values()):
+    if all(map(all, boxes(function, trace.sizes, trace.numbers))):
         return False
     some = any(trace.arrays[name].size for name in function.outputs)
     told = {e.target for e in function.statements if e.reduce == "logsumexp" and some}
