@@ -6,7 +6,7 @@ sizes is computed of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 from zlib import crc32
@@ -15,15 +15,12 @@ import numpy as np
 
 from ..expr import Apply, Const, Expr, Index
 from ..expr.polynomials import Polynomial
+from ..ops import OPS
 from .atoms import EQ, GE, Affine
 from .facts import Facts, fixed
 
-COUNT = 1024  # points; of a box of six indices with limits, some lie in most domains that are not empty
+COUNT = 512  # points; of a box of six indices with limits, some lie in most domains that are not empty
 LARGE = 2**20  # no coefficient of a form that is asked at points is larger: products are exact
-INTEGERS: Mapping[str, Callable[..., Any]] = {
-    **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs},
-    **{"floordiv": np.floor_divide, "mod": np.mod, "maximum": np.maximum, "minimum": np.minimum},
-}
 
 
 def has_point(atoms: Iterable[Affine], facts: Facts) -> bool:
@@ -68,8 +65,10 @@ def _drawn(s: Expr, facts: Facts) -> Any:
 
 def _computed(s: Apply, facts: Facts) -> Any:
     args = [_of_symbol(a, facts) for a in s.args]
-    if s.op not in INTEGERS or any(a is None for a in args):
+    row = OPS[s.op]
+    if not row.of_integers or any(a is None for a in args):
         return None
-    if s.op in ("floordiv", "mod") and not np.all(args[1]):
+    if row.domain == "y != 0" and not np.all(args[1]):
         return None
-    return INTEGERS[s.op](*args)
+    values = np.frompyfunc(row.value, len(args), 1)(*(np.broadcast_to(a, COUNT).astype(object) for a in args))
+    return values.astype(np.int64)

@@ -35,7 +35,7 @@ from .data import (
 )
 from .flat import flatten, pointwise, size_names
 from .fuse import fuse, merged_calls
-from .memory import Memory, shared_memory, split_literals
+from .memory import Memory, last_homes, shared_memory, split_literals
 from .names import distinct_scalars, name_scalars
 from .notes import place_notes
 from .order import Order
@@ -85,7 +85,8 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     table |= new
     temporaries = temporaries | set(new)
     shared = shared_memory(sequence, table, temporaries)
-    block = merged_calls(fuse(block, shared), shared)
+    homes = last_homes(shared)
+    block = merged_calls(fuse(block, homes), homes)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}

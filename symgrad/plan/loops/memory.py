@@ -71,6 +71,16 @@ def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporarie
     return found
 
 
+def last_homes(shared: Mapping[str, str]) -> dict[str, str]:
+    """Temporary -> the tensor in whose memory it stands in the end: that one's may be another one's."""
+    found: dict[str, str] = {}
+    for name, home in shared.items():
+        while home in shared:
+            home = shared[home]
+        found[name] = home
+    return found
+
+
 def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[str]) -> tuple[Block, dict[str, Tensor]]:
     """Temporaries that are only used at literal subscripts of some axes become one tensor per literal: v[0] is v0."""
     elements: dict[str, set[Ref]] = {}
