@@ -138,4 +138,5 @@ MENDED = {
         "f(y[n], z[n], w): h[i:n] = sigmoid(w) - tanh(w*y[0]); g[i:n] = where(h[i//2] > 0.3, z[i], 2); "
         "out[i:n] = hypot(g[n-1-i], relu(h[i] - 0.1))"
     ),
+    "a quotient that is 1 wherever it is one": "f(x, c) = sqrt(1 + exp(sin(c*(x + (2 + c)*(x**(-1)*x)))))",
 }

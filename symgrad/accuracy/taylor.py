@@ -295,7 +295,7 @@ def _steps(numbers: Sequence[Any], z: Expr, start: int) -> Iterator[Expr]:
             part = part if inner is ONE else part * inner
             yield 1 + part if value_of(q) > 0 else 1 - part
             inner = SERIES
-        if start or first is not ONE:
+        if start or first is not ONE or not quotients:
             yield first * X**start * inner
     else:
         inner = _constant(numbers[-1])
