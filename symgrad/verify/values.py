@@ -190,8 +190,7 @@ class Values:
         group = visit.group
         values, visit.order = group.evaluated(visit.at, self.constants[group], self.element)
         kinked = any(self._at_kink(group, values, number) for number in group.watched)
-        telling = kinked or any(values[root] == 0 for root in group.roots)
-        if not group.decided(values) or telling and group.absorbing(values):
+        if not group.decided(values) or kinked and group.absorbing(values):
             for root in group.roots:
                 values[root] = mp.nan
         self.kinked |= kinked
