@@ -189,11 +189,11 @@ class Values:
     def _visit(self, visit: Visit) -> None:
         group = visit.group
         values, visit.order = group.evaluated(visit.at, self.constants[group], self.element)
-        kinked = any(self._at_kink(group, values, number) for number in group.watched)
-        if not group.decided(values) or kinked and group.absorbing(values):
+        if not group.decided(values):
             for root in group.roots:
                 values[root] = mp.nan
-        self.kinked |= kinked
+        if not self.kinked:
+            self.kinked = any(self._at_kink(group, values, number) for number in group.watched)
         visit.values = values
 
     def _close(self, key: Key, fibres: list[Fibre]) -> None:
