@@ -33,14 +33,14 @@ static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
     enum { WIDTH = 2 * sizeof(vector) / sizeof($real) };
     union { vector pair[2]; $real at[WIDTH]; } panel[DEPTH], total;
 
-    if (rows < HEIGHT && right_term == 1) { /* rows by columns, both contiguous */
+    if (terms == 0 || (rows < HEIGHT && right_term == 1)) { /* few, or contiguous */
         for (size_t i = 0; i < rows; ++i) {
             for (size_t j = 0; j < columns; ++j) {
                 $real sum = $zero;
                 #pragma omp simd reduction(+:sum)
                 for (size_t q = 0; q < terms; ++q) {
                     sum += left[i * left_row + q * left_term]
-                        * right[q + j * right_column];
+                        * right[q * right_term + j * right_column];
                 }
                 element[i * element_row + j * element_column] += scale * sum;
             }

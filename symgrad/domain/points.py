@@ -68,7 +68,8 @@ def _computed(s: Apply, facts: Facts) -> Any:
     row = OPS[s.op]
     if not row.of_integers or any(a is None for a in args):
         return None
-    if row.domain == "y != 0" and not np.all(args[1]):
+    each = (np.broadcast_to(a, COUNT).astype(object) for a in args)
+    try:
+        return np.frompyfunc(row.value, len(args), 1)(*each).astype(np.int64)
+    except ZeroDivisionError:
         return None
-    values = np.frompyfunc(row.value, len(args), 1)(*(np.broadcast_to(a, COUNT).astype(object) for a in args))
-    return values.astype(np.int64)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..ops.matrices import MATRICES
 from .c_memory import Pointer
-from .rounding import total
+from .rounding import lift, total
 from .rounding.array import filled
 from .rounding.matrices import LinAlgError, whole
 
@@ -78,7 +78,8 @@ def _contract(
                 for q in range(terms)
             ]
             place = i * element_row + j * element_column
-            element.set(place, total([element.get(place), *(scale * (a * b) for a, b in factors)]))
+            added = [scale * (a * b) for a, b in factors] or [scale * lift(0)]  # in a mean of nothing 0/0
+            element.set(place, total([element.get(place), *added]))
 
 
 def _read(place: Pointer, shape: list[int]) -> Any:

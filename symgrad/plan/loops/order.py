@@ -34,7 +34,7 @@ from ...ops.matrices import MATRICES
 from ..conditions import all_of, exclusive, literal_bounds
 from ..operands import columns_of
 from ..program import Item, Step
-from .contract import contracted, product_of
+from .contract import Product, contracted, product_of
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops
 from .integers import chosen, fresh_index, short
 from .split import Split
@@ -68,6 +68,7 @@ class Order:
         self._short, self._chosen = short(), chosen()
         self._serial = count(1)
         self.scratch: dict[str, Tensor] = {}
+        self._products: dict[Equation, Product | None] = {}
         self.longer: dict[str, str] = {}
 
     def item(self, item: Item) -> Block:
@@ -200,7 +201,7 @@ class Order:
     def _inner_rows(self, e: Equation) -> list[Index]:
         """The indices of the target that are innermost in the sum `e`; none if a reduced one is, or nothing is
         summed. Last those of a matrix, if the sum is a product of matrices."""
-        found = product_of(e, self._table, self._facts)
+        found = self._product(e)
         if found is not None:
             inside = {*inner_loops(e, self._facts), *found.indices}
             return [i for s in e.subscripts for i in indices(s) if i in inside]
@@ -230,10 +231,15 @@ class Order:
             block += _guarded(e.when, add)
         return tuple(block)
 
+    def _product(self, e: Equation) -> Product | None:
+        if e not in self._products:
+            self._products[e] = product_of(e, self._table, self._facts)
+        return self._products[e]
+
     def _added(self, e: Equation, box: Sequence[tuple[Index, Expr]], how: str = "+=") -> Block:
         """What `e` says, added in loops over `box`; the innermost are a contraction where it multiplies matrices."""
         element = _element(e)
-        found = product_of(e, self._table, self._facts)
+        found = self._product(e)
         if found is None:
             return self._limits.bounded(e, box, (Store(element, e.body, how),))
         block = self._limits.bounded(e, _last(box, found.indices), (Store(element, e.body, how),))
@@ -326,7 +332,7 @@ class Order:
         """Zero first, or what fills the whole target; then the rest is added. Under the leading indices that all
         equations share."""
         first, *others = equations
-        products = [found for e in equations if (found := product_of(e, self._table, self._facts)) is not None]
+        products = [found for e in equations if (found := self._product(e)) is not None]
         inside = {i for found in products for i in found.indices}
         shared = 0
         while shared < len(tensor.shape) and all(leads(e, tensor, shared) for e in equations):
@@ -349,7 +355,7 @@ class Order:
         element = _element(e)
         inner = innermost(e)
         shown = [(i, extent) for i, extent in e.shown if i not in leading]
-        multiplies = product_of(e, self._table, self._facts) is not None
+        multiplies = self._product(e) is not None
         if e.reduced and not multiplies and (e.reduce != "sum" or inner in {i for i, _ in e.reduced}):
             decided, open_ = _divided(e.where, {i for i, _ in e.reduced})
             if open_ is None or e.reduce != "sum":  # else the element may be one only where the rest holds
