@@ -63,6 +63,8 @@ JOINED = {  # how many products, and the arrays that are left beside the result
     "f(x[n,k], w[k,m], y[n,m]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = y[i,j]**2 - 3*a[i,j]/n": (1, 0),
     "f(x[n,k], w[k,n]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = a[i,j] + a[j,i]": (1, 1),
     "f(x[n,k], w[k,n]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = exp(a[i,j]) + a[i,j]": (1, 0),
+    "f(x[n,k], w[k,m]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = 3*a[i,j]/2 + sign(a[i,j])": (1, 0),
+    "f(x[n,k], w[k,m]): a[i,j] = sum[l](x[i,l]*w[l,j]); out[i,j] = 3*a[i,j] - a[i,j]/n": (1, 0),
 }
 
 

@@ -103,11 +103,14 @@ def summed_in_place(
         (e,) = step.equations
         rest: list[tuple[Expr, int]] = []
         parts: list[Equation] = []
-        for term, sign in terms_of(e.body):
+        terms = terms_of(e.body)
+        meant = Counter(r.name for term, _ in terms for r in refs(term))  # a term that reads it keeps it in memory
+        for term, sign in terms:
             above, below = factors(term)
             read = [f for f in above if isinstance(f, Ref) and f.subscripts == e.subscripts and f.name in products]
             scale = [f for f in above if f not in read]
             name = read[0].name if len(read) == 1 and not indices(*scale, *below) else ""
+            name = name if meant[name] == 1 else ""
             if name and where[name] == (step.serves, step.when) and _alike(name, step.target, table):
                 factor = product(scale) * sign / product(below) if below else product(scale) * sign
                 parts.append(replace(alone[name], target=step.target, body=factor * alone[name].body))
