@@ -74,3 +74,19 @@ def test_what_is_only_added_up_is_added_where_it_goes(text):
     products = [n for n in walk(forward.body) if isinstance(n, Contraction)]
     assert (len(products), len(forward.arrays)) == JOINED[text]
     assert sg.check(sg.parse(text), to="c").ok
+
+
+CHECKED = [
+    "f(x[b,n,k], w[b,k,m], s[b])[i,p,j] = sum[l](x[p,i,l]*w[p,l,j])*s[p]",
+    "f(x[n,k], w[k,m]; p=1)[i:n,j:m+p] = sum[l](where(j >= p, x[i,l]*w[l,j-p], 0))",
+    "f(x[n,k], w[k,m])[i:n-1,j:m] = sum[l:k-1](x[i+1,l+1]*w[l,j])",
+    "f(x[n,n], w[n,m])[i,j] = sum[l](x[i,l]*w[l,j]) - x[i,i]*sum[l](x[l,i]*w[l,j])",
+    "f(x[c,n], w[o,c,r]; s=2, d=1, p=1)[f,i:(n+2*p-d*(r-1)-1)//s+1] = "
+    "sum[q,a](where((s*i+d*q-p >= 0) & (s*i+d*q-p < n), x[a,s*i+d*q-p]*w[f,a,q], 0))",
+]
+
+
+@pytest.mark.parametrize("text", CHECKED)
+def test_products_within_limits_and_beside_others(text):
+    report = sg.check(sg.parse(text), to="c")
+    assert contractions(text) and report.ok, report
