@@ -132,6 +132,7 @@ MENDED = {
     ),
     "a sign of what overflows": "f(x, y) = sign(cos(sinh(x)*y))",
     "a neighbour without a slope": "f(x, y) = where(x != 0, cbrt(x)*y, x*y)",
+    "a product of 0 by a sum in which a term leaves no trace": "f(x, y) = log(1 + exp(-x**2)**4)*exp(x**2)**4*y",
     "a sign of a sum in which a term leaves no trace": "f(x, y, z) = atan2(sign(log(1 + exp(z/x)**2)), y)",
     "a value in the memory of a value in that of a third": (
         "f(y[n], z[n], w): h[i:n] = sigmoid(w) - tanh(w*y[0]); g[i:n] = where(h[i//2] > 0.3, z[i], 2); "

@@ -110,6 +110,7 @@ class Group(Code):
             if kind == SELECT
         }
 
+        self.sums = [(n, args) for n, (_, _, args) in enumerate(self.codes) if self.ops[n] in ("add", "sub")]
         ordering = (*COMPARISONS, "maximum", "minimum")
         self.ordering = [
             (number, args)
@@ -143,6 +144,14 @@ class Group(Code):
                 if mp.mag(off) < mp.mag(values[a]) + BLUR - mp.prec:
                     return False
         return True
+
+    def absorbing(self, values: Sequence[Any]) -> bool:
+        """Whether a term left no trace in a sum: 1 + exp(-x) is 1 to any precision if x is large enough."""
+        for number, (a, b) in self.sums:
+            if values[number] is not None and mp.isfinite(values[number]) and values[a] and values[b]:
+                if abs(values[number]) in (abs(values[a]), abs(values[b])):
+                    return True
+        return False
 
     def applied(self, function: Callable[..., Any], args: list[Any]) -> Any:
         """The value of an operator; NaN beyond REACH."""

@@ -189,11 +189,12 @@ class Values:
     def _visit(self, visit: Visit) -> None:
         group = visit.group
         values, visit.order = group.evaluated(visit.at, self.constants[group], self.element)
-        if not group.decided(values):
+        kinked = any(self._at_kink(group, values, number) for number in group.watched)
+        telling = kinked or any(values[root] == 0 for root in group.roots)
+        if not group.decided(values) or telling and group.absorbing(values):
             for root in group.roots:
                 values[root] = mp.nan
-        if not self.kinked:
-            self.kinked = any(self._at_kink(group, values, number) for number in group.watched)
+        self.kinked |= kinked
         visit.values = values
 
     def _close(self, key: Key, fibres: list[Fibre]) -> None:
