@@ -149,7 +149,7 @@ class Group(Code):
         """Whether a term left no trace in a sum: 1 + exp(-x) is 1 to any precision if x is large enough."""
         for number, (a, b) in self.sums:
             if values[number] is not None and mp.isfinite(values[number]) and values[a] and values[b]:
-                if abs(values[number]) in (abs(values[a]), abs(values[b])):
+                if values[number] in (values[a], values[b] if self.ops[number] == "add" else -values[b]):
                     return True
         return False
 
