@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -21,8 +21,8 @@ from .graph import (
     reduction,
     value,
 )
-from .scope import current, here
-from .values import Absent, Axis, Operand, Traced, is_condition, line, reduced_axes, reread, traced
+from .scope import current
+from .values import Absent, Axis, Operand, Traced, is_condition, reduced_axes, reread, traced
 
 
 def broadcast(arrays: Sequence[Traced], what: str) -> tuple[tuple[Expr, ...], int]:
@@ -57,7 +57,7 @@ def _mismatch(what: str, arrays: Sequence[Traced], a: Expr, b: Expr, advice: str
     lines = []
     for x in arrays:
         name = scope.describe(x._node) if scope else "a value"
-        place = "" if scope is None else scope.declared if is_input(x._node) else scope.line
+        place = scope.declared if scope and is_input(x._node) else ""
         shape = ", ".join(show(e) for e in x._node.shape) + ("," if x._node.rank == 1 else "")
         lines.append((name, f"({shape})", place))
     wide = [max(len(row[k]) for row in lines) for k in range(2)]
@@ -68,10 +68,8 @@ def _mismatch(what: str, arrays: Sequence[Traced], a: Expr, b: Expr, advice: str
             f"{show(packs[0])} is one shape that is not known; it does not stretch. Give the axes names, or literal 1."
         )
     if not advice:
-        advice = (
-            f"{what} at {line()} needs {show(a)} and {show(b)} to be equal. Give both axes one name, or a literal 1."
-        )
-    return ShapeError(f"{here()}{show(a)} and {show(b)} meet in one axis\n{table}\n  {advice}")
+        advice = f"{what} needs {show(a)} and {show(b)} to be equal. Give both axes one name, or a literal 1."
+    return ShapeError(f"{show(a)} and {show(b)} meet in one axis\n{table}\n  {advice}")
 
 
 _NOT_OF_CONDITIONS = {
@@ -87,7 +85,7 @@ def elementwise(op: str, *args: Any) -> Traced:
         return _without(op, args)
     if op in _NOT_OF_CONDITIONS and all(map(is_condition, args)):
         raise DeclarationError(
-            f"{here()}{_NOT_OF_CONDITIONS[op]} ({line()}). "
+            f"{_NOT_OF_CONDITIONS[op]}. "
             f"np.where(x > 0, 1, 0) is a number; the words between conditions are `&`, `|` and `~`."
         )
     arrays = [traced(a) for a in args]
@@ -105,7 +103,7 @@ def combined(op: str, *args: Any) -> Traced:
     if not all(map(is_condition, args)):
         sign = {"and": "&", "or": "|", "not": "~"}[op]
         raise DeclarationError(
-            f"{here()}`{sign}` is of conditions; of integers it is one of their bits in NumPy ({line()}). "
+            f"`{sign}` is of conditions; of integers it is one of their bits in NumPy. "
             f"Write a comparison, such as t % 2 == 1."
         )
     return elementwise(op, *args)
@@ -131,7 +129,7 @@ def function_of(name: str) -> Callable[..., Traced]:
 
     def function(*args: Operand) -> Traced:
         if len(args) != row.arity and not (folds and len(args) > row.arity):
-            raise DeclarationError(f"{here()}{name} takes {row.arity} arguments, not {len(args)} ({line()}).")
+            raise DeclarationError(f"{name} takes {row.arity} arguments, not {len(args)}.")
         first = elementwise(row.name, *args[: row.arity])
         return reduce(partial(elementwise, row.name), args[row.arity :], first)
 
@@ -167,7 +165,7 @@ def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Tra
     if not keepdims:
         return result
     if any(is_pack(node.shape[a]) for a in gone) and len(shape) + len(gone) > 1:
-        raise DeclarationError(f"{here()}keepdims over `...` leaves an unknown number of axes ({line()}).")
+        raise DeclarationError("keepdims over `...` leaves an unknown number of axes.")
     return kept(result, node.shape, gone, x._lead)
 
 
@@ -205,40 +203,61 @@ def kept(x: Traced, shape: tuple[Expr, ...], gone: set[int], lead: int) -> Trace
 
 def matmul(a: Any, b: Any) -> Traced:
     """The matrix product of NumPy's `@`: vectors, matrices, and batches of them."""
-    if isinstance(a, Absent) or isinstance(b, Absent):
-        raise (a if isinstance(a, Absent) else b)._missing()
     a, b = traced(a), traced(b)
     left, right = _matrix(a), _matrix(b)
     if 0 in (left, right):
-        raise ShapeError(f"{here()}@ needs an axis to sum over; {(a if not left else b)!r} has none ({line()}).")
+        raise ShapeError(f"@ needs an axis to sum over; {(a if not left else b)!r} has none.")
     p, q = a._node, b._node
     if left == 1 and p.rank > 1 and q.rank > right or right == 1 and q.rank > 1:
-        raise ShapeError(f"{here()}@ of {a!r} and {b!r} is ambiguous: `...` may or may not hold its rows ({line()}).")
+        raise ShapeError(f"@ of {a!r} and {b!r} is ambiguous: `...` may or may not hold its rows.")
     k, other = p.shape[-1], q.shape[-right]
     if not equal(k, other):
-        advice = (
-            f"The product at {line()} sums over {show(k)} and {show(other)}. Give both axes one name, or transpose one."
-        )
+        advice = f"The product sums over {show(k)} and {show(other)}. Give both axes one name, or transpose one."
         raise _mismatch("@", (a, b), k, other, advice)
-    fronts = [Traced(value(n.shape[: n.rank - own], ZERO)) for n, own in ((p, left), (q, right))]
-    front, _ = broadcast(fronts, "@")
-    shape = [*front, *p.shape[p.rank - left : -1], *(q.shape[-1:] if right == 2 else ())]
+    rows, columns = "i"[: left - 1], "k"[: right - 1]
+    return contracted([f"{rows}j", f"j{columns}"], rows + columns, a, b)
+
+
+def contracted(terms: Sequence[Sequence[Hashable]], shown: Sequence[Hashable], *operands: Any) -> Traced:
+    """The sum of products over the letters that are not shown; each term names the last axes of an operand, and what
+    stands before them is a batch."""
+    arrays = [traced(x) for x in operands]
+    ranks = [x._node.rank - len(term) for x, term in zip(arrays, terms, strict=True)]
+    if any(rank < 0 for rank in ranks):
+        raise ShapeError("an operand of the product has fewer axes than its term has letters.")
+    front, lead = broadcast([front_of(x, k) for x, k in zip(arrays, ranks, strict=True)], "The product")
+    extents: dict[Hashable, Expr] = {}
+    for x, term, k in zip(arrays, terms, ranks, strict=True):
+        for letter, e in zip(term, x._node.shape[k:], strict=True):
+            known = extents.setdefault(letter, e)
+            if known is ONE:
+                extents[letter] = e
+            elif e is not ONE and not equal(known, e):
+                raise _mismatch("The product", arrays, known, e, "")
+    shape = (*front, *(extents[letter] for letter in shown))
     axes = axes_of(shape)
-    batch, own = axes[: len(front)], list(axes[len(front) :])
-    s: Expr = ZERO if k is ONE else bound(1)
-    rows = [own.pop(0)] if left == 2 else []
-    x = read(p, [*batch[len(front) - (p.rank - left) :], *rows, s])
-    y = read(q, [*batch[len(front) - (q.rank - right) :], s, *own])
-    lead = max(a._lead, b._lead)
-    if k is ONE:
-        return Traced(value(shape, apply("mul", x, y), [p, q]), lead)
-    node = reduction("sum", {bound(1): k}, shape, apply("mul", x, y), [p, q], matmul=True)
-    return Traced(node, lead)
+    places: dict[Hashable, Expr] = dict(zip(shown, axes[len(front) :], strict=True))
+    reducing = {letter: bound(k + 1) for k, letter in enumerate(c for c in extents if c not in places)}
+    places |= reducing
+    batch = axes[: len(front)]
+    body = product(
+        read(x._node, [*batch[len(front) - k :], *(places[letter] for letter in term)])
+        for x, term, k in zip(arrays, terms, ranks, strict=True)
+    )
+    over = {i: extents[letter] for letter, i in reducing.items() if extents[letter] is not ONE}
+    nodes = [x._node for x in arrays]
+    several = len(nodes) > 1
+    return Traced(reduction("sum", over, shape, body, nodes, several) if over else value(shape, body, nodes), lead)
 
 
 def _matrix(x: Traced) -> int:
     """How many of the last axes take part in a matrix product."""
     return min(2, x._node.rank - x._lead)
+
+
+def front_of(x: Traced, rank: int) -> Traced:
+    """An array of the first axes of `x`, for what they have together with others."""
+    return Traced(value(x._node.shape[:rank], ZERO), min(x._lead, rank))
 
 
 def expand(x: Traced, shape: Sequence[Expr]) -> Expr:

@@ -15,20 +15,21 @@ import numpy as np
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, is_exact, show, value_of
 from ...ops import OPS
-from .arithmetic import combined, elementwise, matmul, reduced, std, var
+from .arithmetic import combined, elementwise, matmul
 from .graph import Value, constant, is_pack
-from .numpy_functions import METHODS, call_function, call_ufunc
-from .reshaping import reshape, swapaxes, transpose
-from .scope import here
+from .numpy_functions import METHODS, call_function, call_method, call_ufunc
+from .reshaping import swapaxes, transpose
 from .subscripts import selected
-from .values import Axis, Operand, Traced, line
+from .values import Operand, Traced
 
 P = ParamSpec("P")
 
-_NO_VALUE = (
-    "{name}a symbol has no {what} while symgrad traces the function ({line}). Choose between values with "
-    "sg.where(condition, a, b); annotate an option that steers Python code with sg.Static."
-)
+
+def _no_value(what: str) -> DeclarationError:
+    return DeclarationError(
+        f"a symbol has no {what} while symgrad traces the function. Choose between values with "
+        f"sg.where(condition, a, b); annotate an option that steers Python code with sg.Static."
+    )
 
 
 def as_array(x: Traced) -> Array:
@@ -67,17 +68,9 @@ def _unary(op: str) -> Callable[[Array], Array]:
     return lambda x: _applied(op, x)
 
 
-def _reduction(kind: str, about: str) -> Callable[..., Array]:
-    def method(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-        return as_array(reduced(kind, x, axis, keepdims))
-
-    method.__name__, method.__doc__ = kind, f"{about} over `axis`, a tuple of axes, or everything."
-    return method
-
-
 def _without(what: str) -> Callable[..., Any]:
     def method(x: Array, *args: Any, **kwargs: Any) -> Any:
-        raise DeclarationError(_NO_VALUE.format(name=here(), what=what, line=line()))
+        raise _no_value(what)
 
     return method
 
@@ -98,7 +91,7 @@ class Array(Traced):
     def ndim(self) -> int:
         """The number of axes."""
         if any(is_pack(e) for e in self._node.shape):
-            raise DeclarationError(f"{here()}the number of axes is not known with `...` in front ({line()}).")
+            raise DeclarationError("the number of axes is not known with `...` in front.")
         return self._node.rank
 
     def __hash__(self) -> int:
@@ -124,33 +117,21 @@ class Array(Traced):
     def __pos__(self) -> Array:
         return self
 
-    # reductions
-
-    sum = _reduction("sum", "The sum")
-    mean = _reduction("mean", "The mean")
-    max = _reduction("max", "The largest element")
-    min = _reduction("min", "The smallest element")
-    prod = _reduction("prod", "The product")
-    logsumexp = _reduction("logsumexp", "log(sum(exp(x)))")
-    argmax = _reduction("argmax", "The position of the largest element, the first one at a tie,")
-
-    var, std = of_arrays(var), of_arrays(std)
-
     # what a symbol cannot be
 
     def __bool__(self) -> bool:
         body = self._node.body if isinstance(self._node, Value) else None
         if body is ONE or body is ZERO:
             return body is ONE  # a comparison of literal sizes
-        raise DeclarationError(_NO_VALUE.format(name=here(), what="truth value", line=line()))
+        raise _no_value("truth value")
 
     __int__ = __index__ = _without("integer value")
     __float__ = _without("number")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise DeclarationError(
-            f"{here()}np.array and np.asarray of a symbol cannot be traced ({line()}): it has no array of numbers "
-            f"while symgrad traces the function. Leave them out, or write x.copy(); several are np.stack([x, y])."
+            "np.array and np.asarray of a symbol cannot be traced: it has no array of numbers "
+            "while symgrad traces the function. Leave them out, or write x.copy(); several are np.stack([x, y])."
         )
 
     # axes
@@ -165,24 +146,18 @@ class Array(Traced):
         """The array with its last two axes swapped."""
         return as_array(swapaxes(self, -1, -2))
 
-    transpose, swapaxes, reshape = of_arrays(transpose), of_arrays(swapaxes), of_arrays(reshape)
-    ravel, flatten = of_arrays(METHODS["ravel"]), of_arrays(METHODS["ravel"])
-    cumsum, cumprod, dot, clip, squeeze, repeat, take, diagonal, trace, argmin, argsort, any, all, copy = (
-        of_arrays(METHODS[name])
-        for name in """cumsum cumprod dot clip squeeze repeat take diagonal trace argmin argsort any all copy""".split()
-    )
     __getitem__ = of_arrays(selected)
 
     def __setitem__(self, key: Any, x: Any) -> None:
         raise DeclarationError(
-            f"{here()}a value cannot be written to, at {line()}: x[...] = ... Build an array of its parts with "
-            f"sg.stack, or start one with sg.tensor.new(...) and write its elements."
+            "x[...] = ... writes to a value, which cannot be. Build an array of its parts with "
+            "sg.stack, or start one with sg.tensor.new(...) and write its elements."
         )
 
     def __len__(self) -> int:
         first = self._node.shape[self._lead : self._lead + 1]
         if not first or not is_exact(first[0]):
-            raise DeclarationError(_NO_VALUE.format(name=here(), what="length", line=line()))
+            raise _no_value("length")
         return int(value_of(first[0]))
 
     def __iter__(self) -> Iterator[Array]:
@@ -190,13 +165,19 @@ class Array(Traced):
         if not first or not is_exact(first[0]):
             what = f"an axis of {show(first[0])}" if first else "no axis of its own"
             raise DeclarationError(
-                f"{here()}only an axis of literal size can be unpacked; this array has {what} ({line()}). "
+                f"only an axis of literal size can be unpacked; this array has {what}. "
                 f'Declare the size as a number, sg.Tensor["... 2"], or use index notation.'
             )
         keep = (slice(None),) * (self._node.rank - self._lead - 1)
         return iter([self[(..., k, *keep)] for k in range(int(value_of(first[0])))])
 
     # NumPy's functions
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The methods that NumPy's arrays have: `x.sum(axis=-1)`, `x.reshape(n, -1)`."""
+        if name not in METHODS:
+            raise AttributeError(f"a symbolic array has no {name!r}")
+        return of_arrays(functools.partial(call_method, name, self))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return as_arrays(call_ufunc(ufunc, method, inputs, kwargs))

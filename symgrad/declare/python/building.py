@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, Index, const, indices, show
+from ...expr import Index, const, indices, show
 from ...expr.sizes import equal
 from .arithmetic import broadcast, elementwise, expand
 from .arrays import Array
 from .closing import Term, close
-from .graph import Piece, Pieces, axes_of, gather, is_loop, value
-from .scope import extents_of, here, inside
+from .graph import Pieces, axes_of, gather, is_loop, value
+from .scope import extents_of, inside
 from .subscripts import Place, at, select_axes
-from .values import Traced, line, traced
+from .values import Traced, traced
 
 
 class _Added:
@@ -60,15 +60,13 @@ class Building(Array):
         fits, _ = broadcast([Traced(value(place.shape, const(0)), place.lead), x], "the assignment")
         if len(fits) != len(place.shape) or not all(map(equal, fits, place.shape)):
             inner = ", ".join(show(e) for e in place.shape)
-            raise ShapeError(f"{here()}{x!r} does not fit into a place of shape ({inner}) ({line()}).")
+            raise ShapeError(f"{x!r} does not fit into a place of shape ({inner}).")
         if not adds and any(earlier.subscripts == place.subscripts for earlier in node.log.pieces):
-            raise DeclarationError(f"{here()}an element is assigned twice ({line()}); to add to it write +=.")
+            raise DeclarationError("an element is assigned twice; to add to it write +=.")
         shown = {i for i in indices(*place.subscripts) if is_loop(i)}
         loose = [i.name for i in x._node.free if i not in shown]
         if loose and not adds:
-            raise DeclarationError(
-                f"{here()}the value has the index {loose[0]}, which the element on the left does not show ({line()})."
-            )
+            raise DeclarationError(f"the value has the index {loose[0]}, which the element on the left does not show.")
         nodes = (x._node, *place.nodes)
         _, given = gather(nodes)
         body, subscripts = expand(x, place.shape), place.subscripts
@@ -78,5 +76,4 @@ class Building(Array):
             mine = {i: e for i, e in known.items() if i in shown or i in x._node.free}
             term = close(scope, Term(body, subscripts, nodes, box | mine, node.shape), known)
             body, subscripts, nodes, box = term.body, term.subscripts, term.nodes, dict(term.extents)
-        operands, _ = gather(nodes)
-        node.log.write(Piece(subscripts, body, {i: e for i, e in box.items() if e is not ONE}, adds), operands)
+        node.log.write(subscripts, body, box, nodes, adds)

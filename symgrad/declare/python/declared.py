@@ -23,7 +23,7 @@ from .graph import Node, Value, constant, input_of, is_pack, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
-from .values import Absent, Traced, line, traced
+from .values import Absent, Traced, traced
 
 
 class Declared:
@@ -133,9 +133,11 @@ def _run(
 
 
 def _locate(error: SymgradError, scope: Scope) -> None:
-    """Say where it happened, if the message does not."""
-    file = PurePath(scope.code.co_filename).name
-    if f"{file}:" in str(error):
+    """Say in which declaration it happened and where, if the message does not."""
+    name, file = scope.draft.name, PurePath(scope.code.co_filename).name
+    if not str(error).startswith(f"{name}: "):
+        error.args = (f"{name}: {error}",)
+    if f"    at {file}:" in str(error):
         return
     where = scope.code.co_firstlineno
     trace = error.__traceback__
@@ -218,7 +220,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     twice = [k for k in kwargs if k in given]
     if len(args) > len(names) or extra or twice:
         wrong = f"no argument {extra[0]}" if extra else f"{twice[0]} once" if twice else f"{len(names)} inputs"
-        raise DeclarationError(f"{caller.draft.name}: {declared.name} takes {wrong} ({line()}).")
+        raise DeclarationError(f"{declared.name} takes {wrong}.")
     given |= {k: v for k, v in kwargs.items() if k in signature.tensors}
     sizes: dict[str, Expr] = {}
     packs: dict[str, tuple[Expr, ...]] = {}
@@ -229,7 +231,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         if x is None and kind.optional or isinstance(x, Absent):
             arguments[name] = Absent(name)
         elif x is None:
-            raise DeclarationError(f"{caller.draft.name}: {declared.name} needs {name} ({line()}).")
+            raise DeclarationError(f"{declared.name} needs {name}.")
         else:
             lead = 0 if signature.bare else _bind(declared, name, kind, traced(x), sizes, packs, told)
             arguments[name] = as_array(traced(x)) if signature.bare else Array(traced(x)._node, lead)
@@ -277,29 +279,27 @@ def _bind(
     if lead < 0 or lead and not packed or not packed and shape and is_pack(shape[0]) and not own:
         raise ShapeError(
             f"{declared.name}: {name} has the shape ({', '.join(map(show, shape))}), and is declared as "
-            f"{show_element(name, tuple(ref(d) for d in dims))} ({line()})."
+            f"{show_element(name, tuple(ref(d) for d in dims))}."
         )
     for pack in packed:
         front = shape[:lead]
         before = packs.setdefault(pack, front)
         if len(before) != len(front) or not all(map(equal, before, front)):
-            raise ShapeError(f"{declared.name}: `{pack}` has two shapes, in {told[pack]} and in {name} ({line()}).")
+            raise ShapeError(f"{declared.name}: `{pack}` has two shapes, in {told[pack]} and in {name}.")
         told.setdefault(pack, name)
         if len(front) == 1:
             sizes.setdefault(pack, front[0])
     for axis, (dim, extent) in enumerate(zip(own, shape[lead:], strict=True), lead):
         if dim.isdecimal():
             if not is_exact(extent) or not equal(extent, const(int(dim))):
-                raise ShapeError(
-                    f"{declared.name}: axis {axis} of {name} is {show(extent)}, declared as {dim} ({line()})."
-                )
+                raise ShapeError(f"{declared.name}: axis {axis} of {name} is {show(extent)}, declared as {dim}.")
             continue
         before_extent = sizes.setdefault(dim, extent)
         if not equal(before_extent, extent):
             raise ShapeError(
                 f"{declared.name}: {dim} has two sizes\n"
                 f"    {show(before_extent)} in {told[dim]}\n"
-                f"    {show(extent)} in {name}   {line()}\n"
+                f"    {show(extent)} in {name}\n"
                 f"  Give both axes one name where they are declared, or transpose one."
             )
         told.setdefault(dim, name)

@@ -107,10 +107,13 @@ class Log:
     operands: dict[str, Node] = field(default_factory=dict)
     serial: int = 0
 
-    def write(self, piece: Piece, operands: Mapping[str, Node]) -> None:
-        """Add a piece."""
-        self.pieces.append(piece)
-        self.operands.update(mentioned(operands, piece.body, *piece.subscripts))
+    def write(
+        self, subscripts: Sequence[Expr], body: Expr, box: Mapping[Index, Expr], nodes: Iterable[Node], adds: bool
+    ) -> None:
+        """Add a piece, which reads `nodes`; no index of it runs over one element alone."""
+        wide = {i: e for i, e in box.items() if e is not ONE}
+        self.pieces.append(Piece(tuple(subscripts), body, wide, adds))
+        self.operands.update(gather(nodes, body, *subscripts)[0])
         self.serial = next(_serials)
 
 
@@ -170,20 +173,15 @@ def is_input(node: Node) -> bool:
     return isinstance(node, Value) and node.declared
 
 
-def mentioned(operands: Mapping[str, Node], *bodies: Expr) -> dict[str, Node]:
-    """The operands that the bodies still mention."""
-    return {r.name: operands[r.name] for r in refs(*bodies) if r.name in operands}
-
-
-def gather(nodes: Iterable[Node]) -> tuple[dict[str, Node], Given]:
-    """The operands of a body that reads `nodes`, and the extents that were given with them."""
+def gather(nodes: Iterable[Node], *bodies: Expr) -> tuple[dict[str, Node], Given]:
+    """Those of `nodes` that the bodies mention, and the extents that were given with any."""
     operands: dict[str, Node] = {}
     given: Given = {}
     for node in nodes:
         operands[node.key] = node
         if node.given and node.given is not given:
             given = node.given if not given else {**given, **node.given}
-    return operands, given
+    return {r.name: operands[r.name] for r in refs(*bodies) if r.name in operands}, given
 
 
 def value(
@@ -195,13 +193,13 @@ def value(
 ) -> Value:
     """Return the node with the elements `body`, which reads `nodes`."""
     nodes = tuple(nodes)
-    operands, given = gather(nodes)
+    operands, given = gather(nodes, body)
     return Value(
         shape=tuple(shape),
         body=body,
         free=tuple(i for i in indices(body) if is_loop(i)),
         given=given,
-        operands=mentioned(operands, body),
+        operands=operands,
         letters=letters,
         constant=not shape and bool(nodes) and all(isinstance(n, Value) and n.constant for n in nodes),
         declared=any(is_input(n) and n.body is body and n.shape == tuple(shape) for n in nodes if isinstance(n, Value)),
@@ -231,7 +229,7 @@ def reduction(
     origin: int | None = None,
 ) -> Reduction:
     """Return the node with the elements `kind[over](body)`."""
-    operands, given = gather(nodes)
+    operands, given = gather(nodes, body)
     return Reduction(
         shape=tuple(shape),
         kind=kind,
@@ -239,7 +237,7 @@ def reduction(
         body=body,
         free=tuple(i for i in indices(body) if is_loop(i) and i not in over),
         given=given,
-        operands=mentioned(operands, body),
+        operands=operands,
         matmul=matmul,
         letters=letters,
         origin=origin,

@@ -13,12 +13,11 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
 from ...expr.sizes import equal
 from ...ops.matrices import MATRICES, sizes
-from .arithmetic import broadcast, elementwise, kept, matmul, reduced, shared
-from .graph import Value, axes_of, bound, is_input, read, reduction, value
-from .numpy_axes import take_along_axis
+from .arithmetic import broadcast, elementwise, front_of, kept, matmul, reduced, shared
+from .graph import Value, axes_of, bound, is_input, read, value
+from .numpy_axes import diagonal, take_along_axis
 from .reshaping import permuted, swapaxes
-from .scope import here
-from .values import Traced, axis_of, line, reread, traced
+from .values import Traced, axis_of, reread, size_of, traced
 
 # the node of one function
 
@@ -28,7 +27,7 @@ def _element(x: Traced, subscripts: Sequence[Expr], what: str) -> Expr:
     node = x._node
     if node.free:
         raise DeclarationError(
-            f"{here()}sg.{what} takes an array, not a term with the index {node.free[0].name} ({line()}). Make it one: "
+            f"sg.{what} takes an array, not a term with the index {node.free[0].name}. Make it one: "
             f"sg.tensor[{', '.join(i.name for i in node.free)}](...)."
         )
     if is_input(node):
@@ -42,7 +41,7 @@ def _own(x: Any, what: str, least: int) -> Traced:
     array = traced(x)
     if array._node.rank - array._lead < least:
         kind = "a matrix" if least == 2 else "a vector"
-        raise ShapeError(f"{here()}sg.{what} takes {kind} or a stack of them, not {array!r} ({line()}).")
+        raise ShapeError(f"sg.{what} takes {kind} or a stack of them, not {array!r}.")
     return array
 
 
@@ -52,25 +51,19 @@ def _applied(kind: str, *operands: Traced, columns: bool = False, what: str = ""
     what = what or row.function
     own = [len(places) + (columns and n > 0) for n, places in enumerate(row.operands)]
     nodes = [x._node for x in operands]
-    fronts = [
-        Traced(value(n.shape[: n.rank - k], ZERO), min(x._lead, n.rank - k))
-        for n, k, x in zip(nodes, own, operands, strict=True)
-    ]
-    front, lead = broadcast(fronts, f"sg.{what}")
+    front, lead = broadcast([front_of(x, x._node.rank - k) for x, k in zip(operands, own, strict=True)], f"sg.{what}")
     extents = nodes[0].shape[nodes[0].rank - own[0] :]
     letters: dict[str, Expr] = {}
     for letter, extent in zip(row.axes.split(), extents, strict=True):
         if not equal(letters.setdefault(letter, extent), extent):
-            raise ShapeError(
-                f"{here()}sg.{what} takes square matrices, not {show(letters[letter])} by {show(extent)} ({line()})."
-            )
+            raise ShapeError(f"sg.{what} takes square matrices, not {show(letters[letter])} by {show(extent)}.")
     if row.function == "qr" and all(map(is_exact, extents)) and value_of(extents[0]) < value_of(extents[1]):
-        raise ShapeError(f"{here()}sg.qr takes at least as many rows as columns, not {operands[0]!r} ({line()}).")
+        raise ShapeError(f"sg.qr takes at least as many rows as columns, not {operands[0]!r}.")
     for n, k in list(zip(nodes, own, strict=True))[1:]:
         rows = n.shape[n.rank - k]
         if not equal(rows, extents[0]):
             raise ShapeError(
-                f"{here()}sg.{what} of {show(extents[0])} equations with {show(rows)} right-hand sides ({line()}). "
+                f"sg.{what} of {show(extents[0])} equations with {show(rows)} right-hand sides. "
                 f"Give both axes one name."
             )
     found = sizes(row, extents)
@@ -174,14 +167,13 @@ def matrix_power(a: Any, n: int) -> Traced:
     """The product of `n` factors `a`; of inverses where n is negative."""
     a = _own(a, "matrix_power", 2)
     if not isinstance(n, int) or isinstance(n, bool):
-        raise DeclarationError(f"{here()}the exponent of sg.matrix_power is a plain int, not {n!r} ({line()}).")
+        raise DeclarationError(f"the exponent of sg.matrix_power is a plain int, not {n!r}.")
     if not equal(*a._node.shape[-2:]):
-        raise ShapeError(f"{here()}sg.matrix_power takes square matrices, not {a!r} ({line()}).")
+        raise ShapeError(f"sg.matrix_power takes square matrices, not {a!r}.")
     if n < 0:
         return matrix_power(inv(a), -n)
     if n == 0:
-        *_, i, j = axes_of(a._node.shape)
-        return Traced(value(a._node.shape, apply("select", apply("eq", i, j), ONE, ZERO), []), a._lead)
+        return _identity(a._node.shape, a._lead)
     result: Traced | None = None
     square = a
     while True:
@@ -196,25 +188,19 @@ def matrix_power(a: Any, n: int) -> Traced:
 
 def eye(n: Any) -> Traced:
     """The identity matrix with `n` rows: an int or a size, such as `x.shape[0]`."""
-    size = traced(n)._node
-    if size.rank or not isinstance(size, Value) or not size.constant:
-        raise DeclarationError(f"{here()}sg.eye takes an int or a size, not {n!r} ({line()}).")
-    shape = (size.body, size.body)
-    i, j = axes_of(shape)
-    return Traced(value(shape, apply("select", apply("eq", i, j), ONE, ZERO), []))
+    size = size_of(n, "the number of rows of sg.eye")
+    return _identity((size, size), 0)
+
+
+def _identity(shape: Sequence[Expr], lead: int) -> Traced:
+    *_, i, j = axes_of(shape)
+    return Traced(value(shape, apply("select", apply("eq", i, j), ONE, ZERO)), lead)
 
 
 def trace(a: Any) -> Traced:
     """The sum of the diagonal."""
     a = _own(a, "trace", 2)
-    shape = a._node.shape
-    if not equal(*shape[-2:]):
-        raise ShapeError(f"{here()}sg.trace takes square matrices, not {a!r} ({line()}).")
-    front, i = shape[:-2], bound(1)
-    if shape[-1] is ONE:
-        return reread(a, front, [*axes_of(front), ZERO, ZERO])
-    node = reduction("sum", {i: shape[-1]}, front, read(a._node, [*axes_of(front), i, i]), [a._node])
-    return Traced(node, a._lead)
+    return reduced("sum", diagonal(a, axis1=-2, axis2=-1), -1)
 
 
 def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Traced:
@@ -229,7 +215,7 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
     x = _own(x, "norm", 1)
     mine = x._node.rank - x._lead
     if axis is None and mine > 2:
-        raise ShapeError(f"{here()}sg.norm of {x!r}: say over which axes, axis=-1 or axis=(-2, -1) ({line()}).")
+        raise ShapeError(f"sg.norm of {x!r}: say over which axes, axis=-1 or axis=(-2, -1).")
     axes = list(range(x._lead, x._node.rank))
     if axis is not None:
         axes = [axis_of(x, a) for a in ([axis] if isinstance(axis, int) else axis)]
@@ -247,14 +233,14 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
         return elementwise("pow", powers, elementwise("div", 1, ord))
     if len(axes) != 2 or not (infinite or ord in (1, 2, "nuc")):
         raise DeclarationError(
-            f"{here()}sg.norm knows the orders 1, 2, inf and p of vectors, and 'fro', 'nuc', 1, 2 and inf of matrices, "
-            f"not {ord!r} over {len(axes)} axes ({line()})."
+            f"sg.norm knows the orders 1, 2, inf and p of vectors, and 'fro', 'nuc', 1, 2 and inf of matrices, "
+            f"not {ord!r} over {len(axes)} axes."
         )
     if ord == 1 or infinite:
         inner = reduced("sum", size, back[0] if ord == 1 else back[1], True)
         return reduced("max", inner, back, keepdims)
     if keepdims or back != (-2, -1):
-        raise DeclarationError(f"{here()}sg.norm with {ord!r} is over the last two axes, without keepdims ({line()}).")
+        raise DeclarationError(f"sg.norm with {ord!r} is over the last two axes, without keepdims.")
     return reduced("sum" if ord == "nuc" else "max", svdvals(x), -1)
 
 
@@ -278,7 +264,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Traced, 
     """The `k` largest (or smallest) elements from the most extreme one, and their positions."""
     x = _own(x, "topk", 1)
     if not isinstance(k, int) or isinstance(k, bool) or k < 0:
-        raise DeclarationError(f"{here()}sg.topk takes a plain int of elements, not {k!r} ({line()}).")
+        raise DeclarationError(f"sg.topk takes a plain int of elements, not {k!r}.")
     turned = _turned(x, axis)
     whole = _order(turned, largest)
     shape = (*whole._node.shape[:-1], const(k))
@@ -291,7 +277,7 @@ def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
     x = _own(x, "median", 1)
     if axis is None:
         if x._node.rank > 1:
-            raise DeclarationError(f"{here()}sg.median over all axes of {x!r}: say over which one ({line()}).")
+            raise DeclarationError(f"sg.median over all axes of {x!r}: say over which one.")
         axis = -1
     at = axis_of(x, axis)
     turned = permuted(x, [*(k for k in range(x._node.rank) if k != at), at], x._lead)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, ZERO, Expr, Index, index, ref, show
+from ...expr import ZERO, Expr, Index, index, ref, show
 from ...expr import indices as indices_of
 from ...expr.sizes import largest, tidy
 from ...ir import NEUTRAL
@@ -17,19 +17,17 @@ from .building import Building
 from .closing import Term, close, closed
 from .graph import (
     Given,
-    Piece,
     Pieces,
     Written,
     axes_of,
     constant,
-    gather,
     is_pack,
     read,
     reduction,
 )
-from .scope import Scope, extents_of, here, inside
+from .scope import Scope, extents_of, inside
 from .sizes import read_size, split_sizes
-from .values import Axis, Traced, line, traced
+from .values import Axis, Traced, size_of, traced
 
 # indices
 
@@ -62,10 +60,7 @@ def _index(name: str, extent: int | str | Array | None) -> IndexValue:
 def _extent(extent: Any) -> Expr | Written:
     if isinstance(extent, str):
         return Written(read_size(extent))
-    node = traced(extent)._node
-    if node.rank or node.operands:
-        raise DeclarationError(f"{here()}an extent is made of sizes and numbers ({line()}).")
-    return read(node, ())
+    return size_of(extent, "an extent")
 
 
 def _named(key: Any, what: str) -> tuple[list[Index | None], dict[Index, Expr | Written]]:
@@ -78,7 +73,7 @@ def _named(key: Any, what: str) -> tuple[list[Index | None], dict[Index, Expr | 
             continue
         i = k.start if isinstance(k, slice) else k
         if not isinstance(i, IndexValue):
-            raise DeclarationError(f"{here()}{what}[...] takes indices of sg.indices, not {i!r} ({line()}).")
+            raise DeclarationError(f"{what}[...] takes indices of sg.indices, not {i!r}.")
         body = read(i._node, ())
         assert isinstance(body, Index)
         given.update(i._node.given)
@@ -86,7 +81,7 @@ def _named(key: Any, what: str) -> tuple[list[Index | None], dict[Index, Expr | 
             given[body] = _extent(k.stop)
         found.append(body)
     if len(set(found)) < len(found):
-        raise DeclarationError(f"{here()}{what}[...] names an index twice ({line()}).")
+        raise DeclarationError(f"{what}[...] names an index twice.")
     return found, given
 
 
@@ -117,7 +112,7 @@ class Reducing:
     def __getitem__(self, key: Any) -> Callable[[Any], Array]:
         over, given = _named(key, self.kind)
         if None in over:
-            raise DeclarationError(f"{here()}{self.kind}[...] takes indices; for the axes write axis= ({line()}).")
+            raise DeclarationError(f"{self.kind}[...] takes indices; for the axes write axis=.")
         bound = [i for i in over if i is not None]
 
         def of(x: Any) -> Array:
@@ -127,9 +122,7 @@ class Reducing:
             known = extents_of({**term._node.given, **given}, scope)
             missing = [i for i in bound if i not in term._node.free and i not in known]
             if missing:
-                raise DeclarationError(
-                    f"{here()}{self.kind}[{missing[0].name}] of a term that has no index {missing[0].name} ({line()})."
-                )
+                raise DeclarationError(f"{self.kind}[{missing[0].name}] of a term that has no index {missing[0].name}.")
             kind = self.kind
             if kind == "mean" and any(i in known and indices_of(known[i]) for i in bound):
                 kind = "sum"
@@ -156,16 +149,15 @@ def _shown_term(x: Any, order: Sequence[Expr | None]) -> tuple[Scope, Traced]:
     scope = inside("sg.tensor[...]")
     term = traced(x)
     if term._node.shape and None not in order:
-        raise ShapeError(f"{here()}{term!r} has axes besides the indices ({line()}); write tensor[..., i](x).")
+        raise ShapeError(f"{term!r} has axes besides the indices; write tensor[..., i](x).")
     if term._lead and order[0] is not None:
-        raise DeclarationError(f"{here()}`...` comes first: tensor[..., i] ({line()}).")
+        raise DeclarationError("`...` comes first: tensor[..., i].")
     mine = indices_of(*(s for s in order if s is not None))
     left = [i.name for i in term._node.free if i not in mine]
     if left:
         shown = ", ".join("..." if s is None else show(s) for s in order)
         raise DeclarationError(
-            f"{here()}the term has the index {left[0]}, which tensor[{shown}] does not show ({line()}). "
-            f"Reduce it: sg.sum[{left[0]}](...)."
+            f"the term has the index {left[0]}, which tensor[{shown}] does not show. Reduce it: sg.sum[{left[0]}](...)."
         )
     return scope, term
 
@@ -199,9 +191,7 @@ def _at_places(keys: Sequence[Any]) -> Callable[[Any], Array]:
         ends = [largest(s, found.extents) for s in found.subscripts[: len(before)]]
         behind = [largest(s, found.extents) for s in found.subscripts[len(before) + len(shape) :]]
         made = Pieces(shape=(*map(_length, ends), *shape, *map(_length, behind)), wish="merged")
-        operands, _ = gather(found.nodes)
-        box = {i: e for i, e in found.extents.items() if e is not ONE}
-        made.log.write(Piece(found.subscripts, found.body, box), operands)
+        made.log.write(found.subscripts, found.body, found.extents, found.nodes, adds=False)
         return Array(made, term._lead)
 
     return of
@@ -209,7 +199,7 @@ def _at_places(keys: Sequence[Any]) -> Callable[[Any], Array]:
 
 def _length(end: Expr | None) -> Expr:
     if end is None:
-        raise ShapeError(f"{here()}nothing tells how far a subscript of tensor[...] ends ({line()}); use tensor.new.")
+        raise ShapeError("nothing tells how far a subscript of tensor[...] ends; use tensor.new.")
     return inside("sg.tensor[...]").draft.settled(tidy(end + 1))
 
 
@@ -243,7 +233,7 @@ class _Tensor:
             pack = part if part == "..." else part if part.startswith("*") else None
             found = ref(pack) if pack else scope.resolve(Written(read_size(part)))
             if pack and (pack not in scope.sizes or extents):
-                raise DeclarationError(f"{here()}{part} is no pack of this declaration, or not in front ({line()}).")
+                raise DeclarationError(f"{part} is no pack of this declaration, or not in front.")
             extents.append(scope.sizes[pack] if pack else found)
         lead = int(bool(extents) and is_pack(extents[0]))
         return Building(Pieces(shape=tuple(extents), wish=name or "built"), lead)
@@ -259,6 +249,6 @@ def merge(outer: Array, inner: Array) -> Array:
     """The subscript of two indices merged into one axis: `outer*extent(inner) + inner`."""
     body = read(traced(inner)._node, ())
     if not isinstance(inner, IndexValue) or not isinstance(body, Index):
-        raise DeclarationError(f"{here()}the inner part of sg.merge is an index of sg.indices ({line()}).")
+        raise DeclarationError("the inner part of sg.merge is an index of sg.indices.")
     extent = inside("sg.merge").draft.extent(body)
     return outer * Array(constant(extent, inner._node.given)) + inner

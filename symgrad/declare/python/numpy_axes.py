@@ -11,11 +11,10 @@ from ...expr import ONE, ZERO, Expr, apply, is_exact, show, value_of
 from ...expr.sizes import equal, tidy
 from . import joining
 from .arithmetic import broadcast, elementwise, expand
-from .graph import Node, Piece, Pieces, axes_of, constant, gather, places_of, read, value
+from .graph import Pieces, axes_of, constant, places_of, read, value
 from .reshaping import permuted, reshape
-from .scope import here
 from .subscripts import selected
-from .values import Axis, Traced, axis_of, line, reduced_axes, reread, traced
+from .values import Axis, Traced, axis_of, reduced_axes, reread, size_of, traced, written
 
 
 def _keyed(x: Traced, keys: dict[int, Any]) -> Traced:
@@ -40,22 +39,6 @@ def flat(a: Any) -> Traced:
     return a if a._node.rank == 1 and not a._lead else reshape(a, -1)
 
 
-def written(
-    made: Pieces,
-    places: Sequence[Expr],
-    body: Expr,
-    shape: Sequence[Expr],
-    nodes: Sequence[Node],
-    lead: int = 0,
-    adds: bool = False,
-) -> Traced:
-    """The array with the elements `body` at `places`, for all indices of `shape`; what these do not reach is 0."""
-    operands, _ = gather(nodes)
-    box = {i: e for i, e in zip(axes_of(shape), shape, strict=True) if e is not ONE}
-    made.log.write(Piece(tuple(places), body, box, adds), operands)
-    return Traced(made, lead)
-
-
 # axes
 
 
@@ -64,7 +47,7 @@ def expand_dims(a: Any, axis: Axis) -> Traced:
     new = [axis] if isinstance(axis, int) else list(axis or ())
     rank = a._node.rank + len(new)
     if any(not -rank <= k < rank or a._lead and k >= 0 for k in new) or len({k % rank for k in new}) < len(new):
-        raise DeclarationError(f"{here()}np.expand_dims{axis} of {a!r}, which has {rank} axes then ({line()}).")
+        raise DeclarationError(f"np.expand_dims{axis} of {a!r}, which has {rank} axes then.")
     key = [None if k in {n % rank for n in new} else slice(None) for k in range(rank)]
     return selected(a, (..., *key[a._lead :]) if a._lead else tuple(key))
 
@@ -75,7 +58,7 @@ def squeeze(a: Any, axis: Axis) -> Traced:
     loose = [a._node.shape[k] for k in gone if a._node.shape[k] is not ONE]
     if loose or axis is None:
         what = f"axis {axis} of {show(loose[0])}" if loose else "every axis of length 1"
-        raise ShapeError(f"{here()}np.squeeze takes axes of literal size 1 by their numbers, not {what} ({line()}).")
+        raise ShapeError(f"np.squeeze takes axes of literal size 1 by their numbers, not {what}.")
     return _keyed(a, dict.fromkeys(gone, 0))
 
 
@@ -112,7 +95,7 @@ def _where_of(compare: str, m: Any, k: int) -> Traced:
     """A matrix where its column compares so with its row plus `k`, else 0."""
     m = traced(m)
     if m._node.rank - m._lead < 2:
-        raise ShapeError(f"{here()}a triangle is of a matrix, not of {m!r} ({line()}).")
+        raise ShapeError(f"a triangle is of a matrix, not of {m!r}.")
     *_, i, j = axes_of(m._node.shape)
     return elementwise("select", Traced(value(m._node.shape[-2:], apply(compare, j, i + k))), m, 0)
 
@@ -131,8 +114,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
     places = {k % len(shape) for k in (axis1, axis2)} if len(shape) > 1 else set()
     if offset or places != {len(shape) - 2, len(shape) - 1} or not equal(*shape[-2:]):
         raise ShapeError(
-            f"{here()}a diagonal is that of square matrices in the last two axes (axis1=-2, axis2=-1), not of {a!r} "
-            f"({line()})."
+            f"a diagonal is that of square matrices in the last two axes (axis1=-2, axis2=-1), not of {a!r}."
         )
     *front, i = axes_of(shape[:-1])
     return reread(a, shape[:-1], [*front, i, i])
@@ -155,21 +137,21 @@ def ones_of(number: Any, a: Any) -> Traced:
 
 def broadcast_to(array: Any, shape: Any) -> Traced:
     array = traced(array)
-    extents = [read(traced(e)._node, ()) for e in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    extents = [size_of(e, "a shape") for e in (shape if isinstance(shape, (tuple, list)) else (shape,))]
     found, lead = broadcast([array, Traced(value(extents, ZERO), array._lead)], "np.broadcast_to")
     if len(found) != len(extents) or not all(map(equal, found, extents)):
-        raise ShapeError(f"{here()}{array!r} is not broadcast to ({', '.join(map(show, extents))}) ({line()}).")
+        raise ShapeError(f"{array!r} is not broadcast to ({', '.join(map(show, extents))}).")
     return Traced(value(found, expand(array, found), [array._node]), lead)
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Traced:
     x: Traced = flat(a) if axis is None else traced(a)
     at = axis_of(x, axis or 0)
-    return _copies(x, {at: read(traced(repeats)._node, ())}, each=True)
+    return _copies(x, {at: size_of(repeats, "how often np.repeat repeats")}, each=True)
 
 
 def tile(A: Any, reps: Any) -> Traced:
-    times = [read(traced(r)._node, ()) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
+    times = [size_of(r, "how often np.tile repeats") for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
     x = selected(traced(A), (*[None] * (len(times) - traced(A)._node.rank), ...))
     return _copies(x, dict(enumerate(times, x._node.rank - len(times))), each=False)
 
@@ -186,15 +168,15 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     x = traced(array)
     if mode != "constant" or not isinstance(constant_values, (int, float)) or constant_values:
         raise DeclarationError(
-            f"{here()}np.pad is traced for zeros ({line()}). Other borders are parts put together: "
-            f"np.concatenate([x[:1], x, x[-1:]]) repeats the ends."
+            "np.pad is traced for zeros. Other borders are parts put together: "
+            "np.concatenate([x[:1], x, x[-1:]]) repeats the ends."
         )
     rank = x._node.rank
     widths = pad_width if isinstance(pad_width, (tuple, list)) else [[pad_width, pad_width]] * rank
     widths = widths if isinstance(widths[0], (tuple, list)) else [widths] * rank
     if len(widths) != rank or any(len(pair) != 2 for pair in widths):
-        raise DeclarationError(f"{here()}np.pad takes a pair of widths for each axis of {x!r} ({line()}).")
-    before, after = ([read(traced(w)._node, ()) for w in side] for side in zip(*widths, strict=True))
+        raise DeclarationError(f"np.pad takes a pair of widths for each axis of {x!r}.")
+    before, after = ([size_of(w, "a border of np.pad") for w in side] for side in zip(*widths, strict=True))
     shape = x._node.shape
     made = Pieces(shape=tuple(tidy(b + e + a) for b, e, a in zip(before, shape, after, strict=True)), wish="padded")
     places = [i + b for i, b in zip(places_of(shape), before, strict=True)]
@@ -232,9 +214,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Traced, ..
     if isinstance(where, int):
         extent = x._node.shape[axis_of(x, axis)]
         if not is_exact(extent) or not where or value_of(extent) % where:
-            raise ShapeError(
-                f"{here()}np.split of {show(extent)} elements into {where}: say where, x[:k], x[k:] ({line()})."
-            )
+            raise ShapeError(f"np.split of {show(extent)} elements into {where}: say where, x[:k], x[k:].")
         where = [k * int(value_of(extent)) // where for k in range(1, where)]
     ends = [None, *where, None]
     return tuple(along(x, axis, slice(a, b)) for a, b in pairwise(ends))

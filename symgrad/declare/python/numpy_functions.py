@@ -13,11 +13,11 @@ from ...errors import DeclarationError
 from ...expr import ONE, ZERO, apply
 from ...ops import NAMES, OPS
 from . import joining, matrices, numpy_axes, numpy_sums
-from .arithmetic import combined, elementwise, matmul, reduced, std, var
+from .arithmetic import combined, contracted, elementwise, matmul, reduced, std, var
 from .graph import constant
 from .reshaping import reshape, swapaxes, transpose
 from .subscripts import selected
-from .values import Traced, line, traced
+from .values import Traced, traced
 
 _UFUNCS: Mapping[str, str] = {
     **{"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg"},
@@ -34,9 +34,9 @@ _COMPOSED: Mapping[str, Callable[..., Traced]] = {
     "matmul": matmul,
     "positive": traced,
     "square": lambda x: elementwise("pow", x, 2),
-    "vecdot": partial(numpy_sums.contracted, ["i", "i"], []),
-    "matvec": partial(numpy_sums.contracted, ["ij", "j"], ["i"]),
-    "vecmat": partial(numpy_sums.contracted, ["i", "ij"], ["j"]),
+    "vecdot": partial(contracted, ["i", "i"], []),
+    "matvec": partial(contracted, ["ij", "j"], ["i"]),
+    "vecmat": partial(contracted, ["i", "ij"], ["j"]),
     "reciprocal": lambda x: elementwise("div", 1, x),
     **dict.fromkeys(("deg2rad", "radians"), lambda x: elementwise("div", elementwise("mul", x, _PI), 180)),
     **dict.fromkeys(("rad2deg", "degrees"), lambda x: elementwise("div", elementwise("mul", x, 180), _PI)),
@@ -97,7 +97,7 @@ def _dot(a: Any, b: Any) -> Traced:
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     if full_matrices and compute_uv:
-        raise DeclarationError(f"np.linalg.svd is traced with full_matrices=False ({line()}).")
+        raise DeclarationError("np.linalg.svd is traced with full_matrices=False.")
     return matrices.svd(a) if compute_uv else matrices.svdvals(a)
 
 
@@ -176,7 +176,7 @@ INSTEAD: Mapping[str, str] = {  # what is written for what is no formula
 
 def _refused(what: str, name: str) -> DeclarationError:
     said = INSTEAD.get(name, "Write it with the functions of symgrad, or in index notation.")
-    return DeclarationError(f"np.{what} cannot be traced ({line()}). {said}")
+    return DeclarationError(f"np.{what} cannot be traced. {said}")
 
 
 def _bound(name: str, ours: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -184,7 +184,7 @@ def _bound(name: str, ours: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     try:
         inspect.signature(ours).bind(*args, **kwargs)
     except TypeError as error:
-        raise DeclarationError(f"np.{name} cannot be traced so: {error} ({line()}).") from None
+        raise DeclarationError(f"np.{name} cannot be traced so: {error}.") from None
     return ours(*args, **kwargs)
 
 
@@ -199,11 +199,14 @@ def call_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return _bound(name, (_OF_MATRICES if linalg else FUNCTIONS).get(name, FUNCTIONS[name]), args, kwargs)
 
 
-def _method(name: str) -> Callable[..., Any]:
-    return lambda x, *args, **kwargs: _bound(name, FUNCTIONS[name], (x, *args), kwargs)
-
-
 METHODS: Mapping[str, Callable[..., Any]] = {
-    name: _method(name)
-    for name in "ravel cumsum cumprod dot clip squeeze repeat take diagonal trace argmin argsort any all copy".split()
+    **{name: FUNCTIONS[name] for name in "sum mean max min prod var std argmax argmin any all cumsum cumprod".split()},
+    **{name: FUNCTIONS[name] for name in "argsort clip copy diagonal dot ravel repeat squeeze take trace".split()},
+    **{"flatten": numpy_axes.flat, "reshape": reshape, "swapaxes": swapaxes, "transpose": transpose},
+    "logsumexp": partial(reduced, "logsumexp"),
 }
+
+
+def call_method(name: str, *args: Any, **kwargs: Any) -> Any:
+    """`x.sum(axis=-1)` and the like, `x` first."""
+    return _bound(name, METHODS[name], args, kwargs)

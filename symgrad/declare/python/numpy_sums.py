@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, ZERO, Expr, apply, const, product, show
+from ...expr import ONE, ZERO, Expr, apply, const
 from ...expr.sizes import equal, tidy
 from . import joining, matrices
-from .arithmetic import broadcast, elementwise, matmul, reduced
-from .graph import Pieces, axes_of, bound, constant, places_of, read, reduction, value
-from .numpy_axes import along, expand_dims, flat, sized, written
-from .scope import here
+from .arithmetic import contracted, elementwise, matmul, reduced
+from .graph import Pieces, axes_of, constant, places_of, read
+from .numpy_axes import along, expand_dims, flat, sized
 from .subscripts import selected
-from .values import Axis, Traced, axis_of, is_condition, line, traced
+from .values import Axis, Traced, axis_of, is_condition, traced, written
 
 _add, _sub, _mul, _div = (partial(elementwise, op) for op in ("add", "sub", "mul", "div"))
 
@@ -96,7 +95,7 @@ def all_of(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Traced:
 
 def quantile(a: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
     if not isinstance(q, (int, float)) or not 0 <= q <= 1:
-        raise DeclarationError(f"{here()}np.quantile takes one plain number between 0 and 1, not {q!r} ({line()}).")
+        raise DeclarationError(f"np.quantile takes one plain number between 0 and 1, not {q!r}.")
     a = flat(a) if axis is None and not keepdims else traced(a)
     ordered = matrices.sort(a, -1 if axis is None else axis)
     at, shape = axis_of(a, -1 if axis is None else axis), a._node.shape
@@ -112,42 +111,6 @@ def quantile(a: Any, q: Any, axis: int | None = None, keepdims: bool = False) ->
 # products
 
 
-def contracted(terms: Sequence[Sequence[Hashable]], shown: Sequence[Hashable], *operands: Any) -> Traced:
-    """The sum of products over the letters that are not shown; each term names the last axes of an operand, and what
-    stands before them is a batch."""
-    arrays = [traced(x) for x in operands]
-    ranks = [x._node.rank - len(term) for x, term in zip(arrays, terms, strict=True)]
-    if any(rank < 0 for rank in ranks):
-        raise ShapeError(f"{here()}an operand of the product at {line()} has fewer axes than its term has letters.")
-    fronts = [Traced(value(x._node.shape[:k], ZERO), min(x._lead, k)) for x, k in zip(arrays, ranks, strict=True)]
-    front, lead = broadcast(fronts, "the product")
-    extents: dict[Hashable, Expr] = {}
-    for x, term, k in zip(arrays, terms, ranks, strict=True):
-        for letter, e in zip(term, x._node.shape[k:], strict=True):
-            known = extents.setdefault(letter, e)
-            if known is ONE:
-                extents[letter] = e
-            elif e is not ONE and not equal(known, e):
-                raise ShapeError(
-                    f"{here()}{show(known)} and {show(e)} meet in one axis of the product at {line()}. "
-                    f"Give both axes one name where they are declared."
-                )
-    shape = (*front, *(extents[letter] for letter in shown))
-    axes = axes_of(shape)
-    places: dict[Hashable, Expr] = dict(zip(shown, axes[len(front) :], strict=True))
-    reducing = {letter: bound(k + 1) for k, letter in enumerate(c for c in extents if c not in places)}
-    places |= reducing
-    batch = axes[: len(front)]
-    body = product(
-        read(x._node, [*batch[len(front) - k :], *(places[letter] for letter in term)])
-        for x, term, k in zip(arrays, terms, ranks, strict=True)
-    )
-    over = {i: extents[letter] for letter, i in reducing.items() if extents[letter] is not ONE}
-    nodes = [x._node for x in arrays]
-    node = reduction("sum", over, shape, body, nodes) if over else value(shape, body, nodes)
-    return Traced(node, lead)
-
-
 def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Traced:
     text = subscripts.replace(" ", "") if isinstance(subscripts, str) else ""
     left, arrow, shown = text.partition("->")
@@ -159,14 +122,12 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Traced:
     wrong = any(not t.startswith("...") for t in (*dots, *([shown] if arrow and dots else [])))
     shown = shown.removeprefix("...")
     if wrong or not (letters + shown + "a").isalpha() or len(set(shown)) < len(shown) or set(shown) - set(letters):
-        raise DeclarationError(
-            f"{here()}np.einsum is traced for 'ij,...j->...i' and the like, not {subscripts!r} ({line()})."
-        )
+        raise DeclarationError(f"np.einsum is traced for 'ij,...j->...i' and the like, not {subscripts!r}.")
     if len(terms) != len(operands):
-        raise DeclarationError(f"{here()}np.einsum({subscripts!r}) takes {len(terms)} operands ({line()}).")
+        raise DeclarationError(f"np.einsum({subscripts!r}) takes {len(terms)} operands.")
     for x, term in zip(operands, terms, strict=True):
         if "..." not in term and traced(x)._node.rank != len(term):
-            raise ShapeError(f"{here()}{term!r} of np.einsum does not name the axes of {x!r} ({line()}).")
+            raise ShapeError(f"{term!r} of np.einsum does not name the axes of {x!r}.")
     return contracted([list(t.removeprefix("...")) for t in terms], list(shown), *operands)
 
 
@@ -174,9 +135,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
     a, b = traced(a), traced(b)
     p, q = a._node.rank, b._node.rank
     if a._lead or b._lead:
-        raise DeclarationError(
-            f"{here()}`...` is any number of axes ({line()}). Say which are summed: np.einsum('...i,i->...', a, b)."
-        )
+        raise DeclarationError("`...` is any number of axes. Say which are summed: np.einsum('...i,i->...', a, b).")
     if isinstance(axes, int):
         axes = (range(p - axes, p), range(axes))
     mine, theirs = ([k] if isinstance(k, int) else list(k) for k in axes)
@@ -197,7 +156,7 @@ def kron(a: Any, b: Any) -> Traced:
     a, b = traced(a), traced(b)
     rank = a._node.rank
     if rank != b._node.rank:
-        raise ShapeError(f"{here()}np.kron is traced for arrays with one number of axes ({line()}).")
+        raise ShapeError("np.kron is traced for arrays with one number of axes.")
     wide = _mul(selected(a, (slice(None), None) * rank), selected(b, (None, slice(None)) * rank))
     return sized(wide, [m * n for m, n in zip(a._node.shape, b._node.shape, strict=True)])
 
@@ -206,8 +165,8 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Traced:
     a, v = traced(a), traced(v)
     if mode != "full" or a._node.rank != 1 or v._node.rank != 1:
         raise DeclarationError(
-            f"{here()}np.convolve is traced for two vectors and mode='full' ({line()}). What slides over the other is "
-            f"said by an index: sg.tensor[i](sg.sum[j](a[i + j]*v[m - 1 - j])), with i = sg.indices('i', i='n-m+1')."
+            "np.convolve is traced for two vectors and mode='full'. What slides over the other is "
+            "said by an index: sg.tensor[i](sg.sum[j](a[i + j]*v[m - 1 - j])), with i = sg.indices('i', i='n-m+1')."
         )
     shape = (a._node.shape[0], v._node.shape[0])
     i, j = places_of(shape)
@@ -218,7 +177,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Traced:
 def cross(a: Any, b: Any) -> Traced:
     a, b = traced(a), traced(b)
     if any(not x._node.rank or not equal(x._node.shape[-1], const(3)) for x in (a, b)):
-        raise ShapeError(f"{here()}np.cross is traced for vectors of 3 numbers along the last axis ({line()}).")
+        raise ShapeError("np.cross is traced for vectors of 3 numbers along the last axis.")
     (a0, a1, a2), (b0, b1, b2) = ([along(x, -1, k) for k in range(3)] for x in (a, b))
     parts = ((a1, b2, a2, b1), (a2, b0, a0, b2), (a0, b1, a1, b0))
     return joining.stack([_sub(_mul(p, q), _mul(r, s)) for p, q, r, s in parts])

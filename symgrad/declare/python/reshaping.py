@@ -13,9 +13,9 @@ from typing import Any
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Expr, apply, const, factors, is_exact, product, show, value_of
 from ...expr.sizes import equal, multiples
-from .graph import Node, Piece, Pieces, axes_of, gather, is_pack, read, value
-from .scope import here, inside
-from .values import Traced, axis_of, line, reread, traced
+from .graph import Node, Pieces, axes_of, is_pack, read, value
+from .scope import inside
+from .values import Traced, axis_of, reread, size_of, written
 
 # the axes in another order
 
@@ -24,10 +24,10 @@ def transpose(x: Traced, *axes: Any) -> Traced:
     """The axes in the order `axes`, numbers or a tuple of them; reversed if none are given."""
     axes = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
     if x._lead and not axes:
-        raise DeclarationError(f"{here()}.T with `...` in front is ambiguous ({line()}); swap two axes: x.mT.")
+        raise DeclarationError(".T with `...` in front is ambiguous; swap two axes: x.mT.")
     order = [axis_of(x, a) for a in axes] or list(reversed(range(x._node.rank)))
     if sorted(order) != list(range(x._node.rank)):
-        raise DeclarationError(f"{here()}transpose{axes} does not name every axis once ({line()}).")
+        raise DeclarationError(f"transpose{axes} does not name every axis once.")
     return permuted(x, order, 0)
 
 
@@ -55,7 +55,7 @@ def reshape(x: Traced, *shape: Any) -> Traced:
     node = x._node
     whole = _extents(node, shape)
     if any(is_pack(e) for e in (*node.shape, *whole)):
-        raise ShapeError(f"{here()}`...` has an unknown number of axes, and cannot be reshaped ({line()}).")
+        raise ShapeError("`...` has an unknown number of axes, and cannot be reshaped.")
     old, new = _wide(node.shape), _wide(whole)
     draft = inside("a reshape").draft
     groups = _groups(old, new) or _supposed(old, new)
@@ -64,8 +64,8 @@ def reshape(x: Traced, *shape: Any) -> Traced:
         draft.require([*quotients, *more], [] if equal(size, other) else [(size, other)])
     if groups is None:
         raise ShapeError(
-            f"{here()}({', '.join(map(show, node.shape))}) does not become ({', '.join(map(show, whole))}) by merging "
-            f"neighbouring axes or splitting one ({line()}). Declare the axis to be split with its parts as axes."
+            f"({', '.join(map(show, node.shape))}) does not become ({', '.join(map(show, whole))}) by merging "
+            f"neighbouring axes or splitting one. Declare the axis to be split with its parts as axes."
         )
     parts = [before if len(before) > 1 else after for before, after in groups]
     axes = iter(axes_of([e for part in parts for e in part]))
@@ -80,8 +80,7 @@ def reshape(x: Traced, *shape: Any) -> Traced:
     if len(split) == len(new):
         return Traced(_shown(value(split, element, [node]), split, whole))
     made = Pieces(shape=tuple(new), wish="merged")
-    operands, _ = gather([node])
-    made.log.write(Piece(tuple(outer), element, dict(zip(axes_of(split), split, strict=True))), operands)
+    written(made, outer, element, split, [node])
     return Traced(_shown(made, new, whole))
 
 
@@ -89,16 +88,15 @@ def _extents(node: Node, shape: Sequence[Any]) -> list[Expr]:
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = shape[0]
     open_axes = [k for k, e in enumerate(shape) if isinstance(e, int) and e == -1]
-    sizes = [traced(e)._node for e in shape]
-    if len(open_axes) > 1 or any(n.rank or n.operands for n in sizes):
-        raise ShapeError(f"{here()}a shape is made of sizes and numbers, and has -1 at most once ({line()}).")
-    whole = [read(n, ()) for n in sizes]
+    if len(open_axes) > 1:
+        raise ShapeError("a shape has -1 at most once.")
+    whole = [size_of(e, "a shape") for e in shape]
     settled = inside("a reshape").draft.settled
     for k in open_axes:
         rest = _quotient(node.shape, [*whole[:k], *whole[k + 1 :]])
         if rest is None:
             shown = ", ".join(map(show, node.shape))
-            raise ShapeError(f"{here()}nothing tells the -1 of a shape, for an array of shape ({shown}) ({line()}).")
+            raise ShapeError(f"nothing tells the -1 of a shape, for an array of shape ({shown}).")
         whole[k] = settled(rest)
     return whole
 

@@ -47,13 +47,6 @@ class Scope:
         return f"{PurePath(self.code.co_filename).name}:{self.code.co_firstlineno}"
 
     @property
-    def line(self) -> str:
-        """The place that is executed at the moment, as far as it is known."""
-        if self.frame is None:
-            return self.declared
-        return f"{PurePath(self.code.co_filename).name}:{self.frame.f_lineno}"
-
-    @property
     def locals(self) -> Mapping[str, Any]:
         """The local variables of the Python function, at the moment or when it returned."""
         return {} if self.frame is None else dict(self.frame.f_locals)
@@ -125,12 +118,6 @@ def entered(scope: Scope) -> Iterator[Scope]:
         yield scope
     finally:
         _stack().pop()
-
-
-def here() -> str:
-    """`name: ` of the declaration at work, for the start of a message."""
-    stack = _stack()
-    return f"{stack[-1].draft.name}: " if stack else ""
 
 
 def extents_of(given: Mapping[Index, Expr | Written], scope: Scope) -> dict[Index, Expr]:

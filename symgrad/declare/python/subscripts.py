@@ -13,8 +13,7 @@ from ...expr import ONE, Expr, const, is_exact, show, value_of
 from ...expr.sizes import floor_divide, tidy
 from .arithmetic import broadcast
 from .graph import Node, is_pack, places_of, read, value
-from .scope import here
-from .values import Traced, is_condition, line, traced
+from .values import Traced, is_condition, size_of, traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +52,11 @@ def select_axes(x: Traced, key: Any) -> Place:
     taken = sum(k is not None and k is not Ellipsis for k in keys)
     dots = [n for n, k in enumerate(keys) if k is Ellipsis]
     if len(dots) > 1:
-        raise DeclarationError(f"{here()}a subscript has `...` twice ({line()}).")
+        raise DeclarationError("a subscript has `...` twice.")
     if lead and dots[:1] != [0]:
-        raise DeclarationError(f"{here()}{x!r} has `...` in front; its subscript starts with it: x[..., 0] ({line()}).")
+        raise DeclarationError(f"{x!r} has `...` in front; its subscript starts with it: x[..., 0].")
     if taken > node.rank - lead:
-        raise ShapeError(f"{here()}{taken} subscripts for {x!r} ({line()}).")
+        raise ShapeError(f"{taken} subscripts for {x!r}.")
     dot = dots[0] if dots else len(keys)
     keys[dot : dot + 1] = [slice(None)] * (node.rank - taken)
 
@@ -78,7 +77,7 @@ def select_axes(x: Traced, key: Any) -> Place:
     tensors = [(n, p) for n, p in enumerate(parts) if isinstance(p, Traced)]
     places = [n for n, _ in tensors]
     if places and [n for n in range(places[0], places[-1] + 1) if n not in places and not isinstance(parts[n], Expr)]:
-        raise DeclarationError(f"{here()}integer tensors in a subscript must stand side by side ({line()}).")
+        raise DeclarationError("integer tensors in a subscript must stand side by side.")
     together, _ = broadcast([p for _, p in tensors], "the subscript")
 
     shape: list[Expr] = []
@@ -115,16 +114,16 @@ def _part(x: Traced, key: Any, axis: int) -> _Slice | Expr | Traced:
         return _slice(x, key, extent)
     mask = is_condition(key) and not (isinstance(key, Traced) and key._node.free)
     if mask or isinstance(key, np.ndarray) and key.ndim:
-        raise DeclarationError(f"{here()}a mask or an array of numbers cannot be a subscript; use sg.where ({line()}).")
+        raise DeclarationError("a mask or an array of numbers cannot be a subscript; use sg.where.")
     if isinstance(key, (int, np.integer)):
         literal = int(key)
         if is_exact(extent) and not -value_of(extent) <= literal < value_of(extent):
-            raise ShapeError(f"{here()}subscript {literal} is outside of an axis of {show(extent)} ({line()}).")
+            raise ShapeError(f"subscript {literal} is outside of an axis of {show(extent)}.")
         return const(literal) if literal >= 0 else tidy(extent + literal)
     if isinstance(key, Traced):
         return key
     if isinstance(key, float):
-        raise DeclarationError(f"{here()}a subscript is an integer, not {key} ({line()}).")
+        raise DeclarationError(f"a subscript is an integer, not {key}.")
     return traced(key)
 
 
@@ -132,16 +131,16 @@ def _slice(x: Traced, key: slice, extent: Expr) -> _Slice:
     if key.start is None and key.stop is None and key.step is None:
         return _Slice(extent, const(0), 1)
     if is_pack(extent):
-        raise DeclarationError(f"{here()}`...` cannot be sliced ({line()}).")
+        raise DeclarationError("`...` cannot be sliced.")
     step = 1 if key.step is None else key.step
     if not isinstance(step, int) or step == 0:
-        raise DeclarationError(f"{here()}the step of a slice is a literal number ({line()}).")
+        raise DeclarationError("the step of a slice is a literal number.")
     if is_exact(extent) and all(k is None or isinstance(k, int) for k in (key.start, key.stop)):
         whole = range(int(value_of(extent)))[key]
         return _Slice(const(len(whole)), const(whole.start), step)
     if step < 0:
         if key.start is not None or key.stop is not None:
-            raise DeclarationError(f"{here()}a backward slice of an axis of {show(extent)} takes no bounds ({line()}).")
+            raise DeclarationError(f"a backward slice of an axis of {show(extent)} takes no bounds.")
         start, count = extent - 1, extent
     else:
         start = _bound(key.start, extent, const(0))
@@ -155,7 +154,4 @@ def _bound(key: Any, extent: Expr, default: Expr) -> Expr:
         return default
     if isinstance(key, int):
         return const(key) if key >= 0 else extent + key
-    node = traced(key)._node
-    if node.rank or node.operands:
-        raise DeclarationError(f"{here()}the bound of a slice is a number or a size ({line()}).")
-    return read(node, ())
+    return size_of(key, "the bound of a slice")

@@ -17,8 +17,8 @@ from ...expr import Apply, Expr, Ref, as_expr, show
 from ...ir import Dtype
 from ...ops import OPS
 from ...ops.limits import INFINITY
-from .graph import Node, Value, constant, read, value
-from .scope import current, here
+from .graph import Node, Pieces, Value, axes_of, constant, read, value
+from .scope import current
 
 
 class Traced:
@@ -58,7 +58,7 @@ class Absent:
 
     def _missing(self) -> DeclarationError:
         return DeclarationError(
-            f"{here()}{self.name} is left out of this call ({line()}), and only from a sum or a product can an absent "
+            f"{self.name} is left out of this call, and only from a sum or a product can an absent "
             f"input disappear. Say what counts without it: sg.given({self.name}, then, otherwise)."
         )
 
@@ -77,10 +77,18 @@ def reread(x: Traced, shape: Sequence[Expr], subscripts: Sequence[Expr], lead: i
     return Traced(value(shape, read(x._node, subscripts), [x._node]), x._lead if lead is None else lead)
 
 
-def line() -> str:
-    """The place in the user's file that is executed."""
-    scope = current()
-    return scope.line if scope else "outside of a declaration"
+def written(
+    made: Pieces,
+    places: Sequence[Expr],
+    body: Expr,
+    shape: Sequence[Expr],
+    nodes: Sequence[Node],
+    lead: int = 0,
+    adds: bool = False,
+) -> Traced:
+    """The array with the elements `body` at `places`, for all indices of `shape`; what these do not reach is 0."""
+    made.log.write(places, body, dict(zip(axes_of(shape), shape, strict=True)), nodes, adds)
+    return Traced(made, lead)
 
 
 def number(x: Any) -> Traced | None:
@@ -88,15 +96,15 @@ def number(x: Any) -> Traced | None:
     if isinstance(x, (np.generic, np.ndarray)):
         if np.ndim(x) != 0:
             raise DeclarationError(
-                f"{here()}an array of numbers stands in the declaration ({line()}). Make it an input, or write its "
-                f"elements out: sg.stack([1, 2, 3])."
+                "an array of numbers stands in the declaration. Make it an input, or write its "
+                "elements out: sg.stack([1, 2, 3])."
             )
         x = x.item()
     if isinstance(x, (bool, int, float, Fraction)):
         if x in (inf, -inf):
             return Traced(constant(INFINITY if x > 0 else -INFINITY))
         if x != x:
-            raise DeclarationError(f"{here()}{x} is no number that a formula can hold ({line()}).")
+            raise DeclarationError(f"{x} is no number that a formula can hold.")
         return Traced(constant(as_expr(int(x) if isinstance(x, bool) else x)))
     return None
 
@@ -109,8 +117,16 @@ def traced(x: Any) -> Traced:
         raise x._missing()
     found = number(x)
     if found is None:
-        raise DeclarationError(f"{here()}{type(x).__name__} is neither a symbolic array nor a number ({line()}).")
+        raise DeclarationError(f"{type(x).__name__} is neither a symbolic array nor a number.")
     return found
+
+
+def size_of(x: Any, what: str) -> Expr:
+    """The number, the size or the option that `x` is; `what` says in the message what it is for."""
+    node = traced(x)._node
+    if node.rank or node.operands:
+        raise DeclarationError(f"{what} is made of sizes and numbers.")
+    return read(node, ())
 
 
 def is_condition(x: Any) -> bool:
@@ -134,15 +150,15 @@ def axis_of(x: Traced, axis: int) -> int:
     """The position of an axis as NumPy counts it; with a pack in front only from the end."""
     rank = x._node.rank
     if not isinstance(axis, (int, np.integer)):
-        raise DeclarationError(f"{here()}axis {axis} of {x!r}: one axis is asked for, a number ({line()}).")
+        raise DeclarationError(f"axis {axis} of {x!r}: one axis is asked for, a number.")
     if x._lead and (axis >= 0 or axis < x._lead - rank):
         raise DeclarationError(
-            f"{here()}axis {axis} of {x!r}: with `...` in front count from the end, -1 to {x._lead - rank} ({line()})."
+            f"axis {axis} of {x!r}: with `...` in front count from the end, -1 to {x._lead - rank}."
             if rank > x._lead
-            else f"{here()}axis {axis} of {x!r}: it has no axis but `...` ({line()})."
+            else f"axis {axis} of {x!r}: it has no axis but `...`."
         )
     if not -rank <= axis < rank:
-        raise DeclarationError(f"{here()}axis {axis} of {x!r}, which has {rank} axes ({line()}).")
+        raise DeclarationError(f"axis {axis} of {x!r}, which has {rank} axes.")
     return axis % rank
 
 
@@ -153,5 +169,5 @@ def reduced_axes(x: Traced, axis: Axis) -> set[int]:
     wanted = [axis] if isinstance(axis, int) else list(axis)
     found = {axis_of(x, a) for a in wanted}
     if len(found) != len(wanted):
-        raise DeclarationError(f"{here()}axis {axis} names an axis twice ({line()}).")
+        raise DeclarationError(f"axis {axis} names an axis twice.")
     return found
