@@ -15,10 +15,8 @@ from .graph import (
     axes_of,
     bound,
     constant,
-    is_input,
     is_pack,
     read,
-    reduction,
     value,
 )
 from .scope import current
@@ -57,7 +55,7 @@ def _mismatch(what: str, arrays: Sequence[Traced], a: Expr, b: Expr, advice: str
     lines = []
     for x in arrays:
         name = scope.describe(x._node) if scope else "a value"
-        place = scope.declared if scope and is_input(x._node) else ""
+        place = scope.declared if scope and x._node.declared else ""
         shape = ", ".join(show(e) for e in x._node.shape) + ("," if x._node.rank == 1 else "")
         lines.append((name, f"({shape})", place))
     wide = [max(len(row[k]) for row in lines) for k in range(2)]
@@ -190,7 +188,7 @@ def shared(
 ) -> Node:
     """The reduction; the one that the declaration has already, if it is the same."""
     scope = current()
-    made = reduction(kind, over, shape, body, nodes)
+    made = value(shape, body, nodes, kind=kind, over=over)
     return made if scope is None else scope.closed.setdefault((kind, tuple(over), body, tuple(shape)), made)
 
 
@@ -246,8 +244,7 @@ def contracted(terms: Sequence[Sequence[Hashable]], shown: Sequence[Hashable], *
     )
     over = {i: extents[letter] for letter, i in reducing.items() if extents[letter] is not ONE}
     nodes = [x._node for x in arrays]
-    several = len(nodes) > 1
-    return Traced(reduction("sum", over, shape, body, nodes, several) if over else value(shape, body, nodes), lead)
+    return Traced(value(shape, body, nodes, kind="sum", over=over, matmul=len(nodes) > 1), lead)
 
 
 def _matrix(x: Traced) -> int:

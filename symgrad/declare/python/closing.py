@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
+from ...errors import ShapeError
 from ...expr import ONE, Apply, Expr, Index, Ref, indices, postorder, ref, substitute, transform
+from ...expr.sizes import largest, tidy
 from ..draft import Draft
 from .graph import (
     Done,
-    Given,
     Node,
     Pieces,
-    Reduction,
     Value,
     axes_of,
+    is_loop,
     operands_of,
     places_of,
     read,
-    reduction,
     resolve,
     value,
 )
@@ -33,41 +34,50 @@ from .scope import Scope, extents_of, usable
 class Term:
     """A term and where it is written; `nodes` are what both read.
 
-    fixed  the extents that are known: of the axes of the term, and those that the user gave
-    shape  of the target, where it is known
+    extents  those that are known: of the axes of the term, and those that the user gave; of all indices once closed
+    shape    of the target, where it is known
     """
 
     body: Expr
     subscripts: tuple[Expr, ...]
     nodes: tuple[Node, ...]
-    fixed: Mapping[Index, Expr]
+    extents: Mapping[Index, Expr]
     shape: tuple[Expr, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The term written with arrays alone, and the extents of all its indices."""
+def closed(
+    scope: Scope, root: Node, before: Sequence[Expr], after: Sequence[Expr], known: Mapping[Index, Expr]
+) -> Node:
+    """The array in which the elements of `root` stand at `before`, the axes of the term itself, and `after`.
 
-    body: Expr
-    subscripts: tuple[Expr, ...]
-    nodes: tuple[Node, ...]
-    extents: Mapping[Index, Expr]
-
-
-def closed(scope: Scope, root: Node, order: Sequence[Index], given: Given, front: int = 0) -> Node:
-    """The array with the elements `root` whose axes are `order`; the axes of the term itself stand behind the first
-    `front` of them."""
+    Where a place is no index, the axis is as long as the largest of them says; what no index reaches is 0.
+    """
     axes = axes_of(root.shape)
-    known = extents_of({**root.given, **given}, scope)
-    fixed = dict(zip(axes, root.shape, strict=True)) | {i: e for i, e in known.items() if i in order}
-    formals = (*order[:front], *axes, *order[front:])
-    term = close(scope, Term(read(root, axes), formals, (root,), fixed), known)
-    whole = tuple(term.extents.get(i, ONE) for i in formals)
-    letters = (*(i.name for i in order[:front]), *(None for _ in axes), *(i.name for i in order[front:]))
-    return value(whole, _moved(term.body, formals, places_of(whole)), term.nodes, letters)
+    known = {**extents_of(root.given, scope), **known}
+    places = (*before, *axes, *after)
+    mine = {i: e for i, e in known.items() if i in indices(*places)}
+    term = Term(read(root, axes), places, (root,), dict(zip(axes, root.shape, strict=True)) | mine)
+    term = close(scope, term, known)
+    if all(isinstance(s, Index) for s in places):
+        formals = indices(*places)
+        whole = tuple(term.extents.get(i, ONE) for i in formals)
+        letters = tuple(i.name if is_loop(i) else None for i in formals)
+        return value(whole, _moved(term.body, formals, places_of(whole)), term.nodes, letters)
+    front, behind = term.subscripts[: len(before)], term.subscripts[len(places) - len(after) :]
+    whole = (*(_length(scope, term, s) for s in front), *root.shape, *(_length(scope, term, s) for s in behind))
+    made = Pieces(shape=whole, wish="merged")
+    made.log.write(term.subscripts, term.body, term.extents, term.nodes, adds=False)
+    return made
 
 
-def close(scope: Scope, term: Term, known: Mapping[Index, Expr]) -> Closed:
+def _length(scope: Scope, term: Term, place: Expr) -> Expr:
+    end = largest(place, term.extents)
+    if end is None:
+        raise ShapeError("nothing tells how far a subscript of tensor[...] ends; use tensor.new.")
+    return scope.draft.settled(tidy(end + 1))
+
+
+def close(scope: Scope, term: Term, known: Mapping[Index, Expr]) -> Term:
     """Find the extents of every index of `term`, and turn the reductions in it into arrays."""
     opened, arrays = _below(term.nodes)
     extents, boxes = _measure(scope, term, opened, arrays, known)
@@ -76,49 +86,40 @@ def close(scope: Scope, term: Term, known: Mapping[Index, Expr]) -> Closed:
     shown = indices(*term.subscripts)
     named = _named(scope, term, opened)
     for node in opened:
-        if not isinstance(node, Reduction):
-            assert isinstance(node, Value)
-            body = resolve(node.body, done)
-            done[node.key] = (node.formals, body)
-            if node.serial in named:
-                scope.names.setdefault(node.serial, named[node.serial])
-                made = _array(scope, node, body, extents, shown, nodes)
-                nodes.append(made)
-                done[node.key] = (node.formals, read(made, (*axes_of(node.shape), *_ordered(node.free, shown))))
-            continue
-        box = boxes[node.serial]
-        free = _ordered(node.free, shown)
-        formals = (*axes_of(node.shape), *free)  # in the order in which the target shows them
+        body = resolve(node.body, done)
+        done[node.key] = (node.formals, body)
+        if not node.over:
+            if node.serial not in named:
+                continue
+            scope.names.setdefault(node.serial, named[node.serial])
+        box = boxes.get(node.serial, extents)
+        free = sorted(node.free, key=lambda i: shown.index(i) if i in shown else len(shown))  # as the target shows them
+        formals = (*axes_of(node.shape), *free)
         whole = (*node.shape, *(box[i] for i in free))
-        mark = (node.serial, tuple(e.key for e in (*whole, *(box[i] for i in node.over))))
+        over = {i: box[i] for i in node.over}
+        mark = (node.serial, tuple(e.key for e in (*whole, *over.values())))
         if mark not in scope.closed:
-            scope.closed[mark] = reduction(
-                node.kind,
-                {i: box[i] for i in node.over},
-                whole,
-                _moved(_settled(resolve(node.body, done), box, scope), formals, places_of(whole)),
-                nodes,
-                letters=(*(None for _ in node.shape), *(i.name for i in free)),
-                origin=node.serial,
-            )
-        made = scope.closed[mark]
-        nodes.append(made)
-        done[node.key] = (node.formals, read(made, formals))
-    return Closed(
-        _settled(resolve(term.body, done), extents, scope),
-        tuple(_settled(resolve(s, done), extents, scope) for s in term.subscripts),
-        tuple(nodes),
-        extents,
+            written = _moved(_settled(body, box, scope), formals, places_of(whole))
+            letters = (*(None for _ in node.shape), *(i.name for i in free))
+            scope.closed[mark] = value(whole, written, nodes, letters, node.serial, node.kind, over)
+        nodes.append(scope.closed[mark])
+        done[node.key] = (node.formals, read(scope.closed[mark], formals))
+    return replace(
+        term,
+        body=_settled(resolve(term.body, done), extents, scope),
+        subscripts=tuple(_settled(resolve(s, done), extents, scope) for s in term.subscripts),
+        nodes=tuple(nodes),
+        extents=extents,
     )
 
 
-def _named(scope: Scope, term: Term, opened: Sequence[Node]) -> dict[int, str]:
+def _named(scope: Scope, term: Term, opened: Sequence[Value]) -> dict[int, str]:
     """The terms that are local variables, with their names: each is computed once, as an array of its own.
 
     Only where all of its indices are those of the target, or a sum of products would be written out; and nowhere where
     a condition may say which elements there are.
     """
-    bodies = [term.body, *(n.body for n in opened if isinstance(n, (Value, Reduction)))]
+    bodies = [term.body, *(n.body for n in opened)]
     if any(isinstance(n, Apply) and n.op == "select" for body in bodies for n in postorder(body)):
         return {}
     shown = set(indices(*term.subscripts))
@@ -126,33 +127,9 @@ def _named(scope: Scope, term: Term, opened: Sequence[Node]) -> dict[int, str]:
     return {
         n.serial: locals_[n.serial]
         for n in opened
-        if isinstance(n, Value) and isinstance(n.body, Apply) and not n.constant
+        if not n.over and isinstance(n.body, Apply) and not n.constant
         and n.serial in locals_ and set(n.free) <= shown
     }  # fmt: skip
-
-
-def _array(
-    scope: Scope, node: Value, body: Expr, extents: Mapping[Index, Expr], shown: Sequence[Index], nodes: Sequence[Node]
-) -> Node:
-    """The array of a term, with its free indices as its last axes."""
-    free = _ordered(node.free, shown)
-    whole = (*node.shape, *(extents[i] for i in free))
-    mark = (node.serial, tuple(e.key for e in whole))
-    if mark not in scope.closed:
-        formals = (*axes_of(node.shape), *free)
-        scope.closed[mark] = value(
-            whole,
-            _moved(_settled(body, extents, scope), formals, places_of(whole)),
-            nodes,
-            (*(None for _ in node.shape), *(i.name for i in free)),
-            origin=node.serial,
-        )
-    return scope.closed[mark]
-
-
-def _ordered(free: Sequence[Index], shown: Sequence[Index]) -> list[Index]:
-    """Free indices in the order in which the target shows them."""
-    return sorted(free, key=lambda i: shown.index(i) if i in shown else len(shown))
 
 
 def _settled(body: Expr, box: Mapping[Index, Expr], scope: Scope) -> Expr:
@@ -164,11 +141,11 @@ def _moved(body: Expr, formals: Sequence[Expr], actuals: Sequence[Expr]) -> Expr
     return substitute(body, {f: a for f, a in zip(formals, actuals, strict=True) if f is not a})
 
 
-def _is_open(node: Node) -> bool:
-    return bool(node.free) or isinstance(node, Reduction) and None in node.over.values()
+def _is_open(node: Node) -> TypeGuard[Value]:
+    return isinstance(node, Value) and (bool(node.free) or None in node.over.values())
 
 
-def _below(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
+def _below(roots: Iterable[Node]) -> tuple[list[Value], list[Node]]:
     """The terms of index notation below `roots` in order of creation, and the arrays that they read."""
     found: dict[int, Node] = {}
     stack = list(roots)
@@ -188,7 +165,7 @@ def _of_both(node: Expr) -> Expr:
 
 
 def _measure(
-    scope: Scope, term: Term, opened: Sequence[Node], arrays: Sequence[Node], known: Mapping[Index, Expr]
+    scope: Scope, term: Term, opened: Sequence[Value], arrays: Sequence[Node], known: Mapping[Index, Expr]
 ) -> tuple[dict[Index, Expr], dict[int, dict[Index, Expr]]]:
     """The extents of the indices of the term itself, and those of each reduction in it."""
     draft = Draft(scope.draft.name)
@@ -205,9 +182,8 @@ def _measure(
         done[node.key] = (node.formals, ref(name, *places_of(node.shape)))
     names: dict[int, str] = {}
     for node in opened:
-        assert isinstance(node, (Value, Reduction))
         body = transform(resolve(node.body, done), _of_both)
-        if isinstance(node, Reduction):
+        if node.over:
             fixed = dict(zip(axes_of(node.shape), node.shape, strict=True))
             fixed |= {i: e for i, e in known.items() if i in node.free or i in node.over}
             fixed |= {i: e for i, e in node.over.items() if e is not None}
@@ -218,9 +194,9 @@ def _measure(
     target = draft.name_for("out")
     subscripts = [resolve(s, done) for s in term.subscripts]
     body = transform(resolve(term.body, done), _of_both)
-    draft.define(target, subscripts, body, term.fixed, shape=term.shape, named=False)
+    draft.define(target, subscripts, body, term.extents, shape=term.shape, named=False)
     boxes: dict[str, dict[Index, Expr]] = {
-        names[n.serial]: {i: e for i, e in n.over.items() if e is not None} for n in opened if isinstance(n, Reduction)
+        names[n.serial]: {i: e for i, e in n.over.items() if e is not None} for n in opened if n.over
     }
     for equation in draft.finish([target]).statements:
         boxes.setdefault(equation.target, {}).update(equation.box)

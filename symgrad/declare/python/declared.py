@@ -19,7 +19,7 @@ from ...ir import Function, show_element
 from ..draft import Draft
 from .arrays import Array, as_array
 from .formula import formula
-from .graph import Node, Value, constant, input_of, is_pack, value
+from .graph import Node, constant, input_of, is_pack, read, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
@@ -120,7 +120,7 @@ def _run(
         names: dict[int, str] = {}
         for name, local in scope.locals.items():
             node = local._node if isinstance(local, Array) else None
-            if node is None or isinstance(node, Value) and node.constant:
+            if node is None or node.constant:
                 continue
             if node.serial not in given and usable(name):
                 names.setdefault(node.serial, name)
@@ -204,8 +204,8 @@ def _output(declared: Declared, x: Any) -> Node:
 
 def _spread(node: Node) -> Node:
     """A number among the outputs of a function of bare parameters has their one shape."""
-    if isinstance(node, Value) and node.constant:
-        return value([ref("...")], node.body, [node])
+    if node.constant:
+        return value([ref("...")], read(node, ()), [node])
     return node
 
 
@@ -238,9 +238,8 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     keywords: dict[str, Any] = {**declared.static, **{k: v for k, v in kwargs.items() if k in declared.static}}
     for name, default in signature.options.items():
         keywords[name] = as_array(traced(kwargs.get(name, default)))
-        node = keywords[name]._node
-        if isinstance(node, Value) and node.constant:
-            sizes[name] = node.body
+        if keywords[name]._node.constant:
+            sizes[name] = read(keywords[name]._node, ())
     scope = replace(caller, sizes=sizes, code=declared._code, frame=None)
     result, found = _run(declared, scope, arguments, keywords)
     scope.names.update(found)

@@ -37,6 +37,9 @@ class Node:
     free      loop indices of the user that the elements depend on: a term of index notation, not an array yet
     given     the extents that the user gave for such indices
     operands  the nodes that the bodies mention, by the name they have there
+    letters   the indices that the user wrote for the axes
+    constant  whether no tensor is read: arithmetic of numbers, sizes, options and indices
+    declared  the name of the input that it is, all of it: the first rows of one are an array of their own
     origin    the serial of the node whose name this one takes
     """
 
@@ -44,6 +47,9 @@ class Node:
     free: tuple[Index, ...] = ()
     given: Given = field(default_factory=dict)
     operands: Mapping[str, Node] = field(default_factory=dict)
+    letters: tuple[str | None, ...] = ()
+    constant: bool = False
+    declared: str = ""
     serial: int = field(default_factory=lambda: next(_serials))
     origin: int | None = None
 
@@ -65,28 +71,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Value(Node):
-    """Elementwise: `body` at the canonical indices.
+    """`body` at the canonical indices, or `kind[over](body)` where `over` is not empty.
 
-    letters   the indices that the user wrote for the axes
-    constant  whether no tensor is read: arithmetic of numbers, sizes, options and indices
-    declared  whether it is an input, all of it: the first rows of one are an array of their own
+    over  the reduced indices with their extents (None: told by the subscripts)
     """
 
     body: Expr
-    letters: tuple[str | None, ...] = ()
-    constant: bool = False
-    declared: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Reduction(Node):
-    """`kind[over](body)`; `over` maps the reduced indices to their extents (None: told by the subscripts)."""
-
-    kind: str
-    over: Mapping[Index, Expr | None]
-    body: Expr
+    kind: str = "none"
+    over: Mapping[Index, Expr | None] = field(default_factory=dict)
     matmul: bool = False
-    letters: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +152,16 @@ def read(node: Node, subscripts: Sequence[Expr]) -> Expr:
         ZERO if e is ONE and not (isinstance(s, Index) and is_loop(s)) else s
         for e, s in zip(node.shape, subscripts, strict=True)
     )
-    if isinstance(node, Value):
-        if node.constant:
-            return node.body
-        if is_input(node):
-            assert isinstance(node.body, Ref)
-            return ref(node.body.name, *subs)
-    return ref(node.key, *subs, *node.free)
+    if isinstance(node, Value) and node.constant:
+        return node.body
+    return ref(node.declared, *subs) if node.declared else ref(node.key, *subs, *node.free)
 
 
-def is_input(node: Node) -> bool:
-    """Whether `node` is an input as it was declared."""
-    return isinstance(node, Value) and node.declared
+def shown(node: Node) -> Node | None:
+    """The node whose elements those of `node` are, at other places; None if it computes something."""
+    if isinstance(node, Value) and not node.over and isinstance(node.body, Ref):
+        return node.operands.get(node.body.name)
+    return None
 
 
 def gather(nodes: Iterable[Node], *bodies: Expr) -> tuple[dict[str, Node], Given]:
@@ -190,58 +181,39 @@ def value(
     nodes: Iterable[Node] = (),
     letters: tuple[str | None, ...] = (),
     origin: int | None = None,
+    kind: str = "none",
+    over: Mapping[Index, Expr | None] | None = None,
+    matmul: bool = False,
 ) -> Value:
-    """Return the node with the elements `body`, which reads `nodes`."""
-    nodes = tuple(nodes)
+    """Return the node with the elements `body`, which reads `nodes`, or with those of `kind[over](body)`."""
+    nodes, over = tuple(nodes), over or {}
     operands, given = gather(nodes, body)
+    same = (n.declared for n in nodes if isinstance(n, Value) and n.body is body and n.shape == tuple(shape))
     return Value(
         shape=tuple(shape),
         body=body,
-        free=tuple(i for i in indices(body) if is_loop(i)),
+        free=tuple(i for i in indices(body) if is_loop(i) and i not in over),
         given=given,
         operands=operands,
         letters=letters,
-        constant=not shape and bool(nodes) and all(isinstance(n, Value) and n.constant for n in nodes),
-        declared=any(is_input(n) and n.body is body and n.shape == tuple(shape) for n in nodes if isinstance(n, Value)),
+        constant=not shape and not over and bool(nodes) and all(n.constant for n in nodes),
+        declared="" if over else next(filter(None, same), ""),
         origin=origin,
+        kind=kind,
+        over=over,
+        matmul=matmul,
     )
 
 
 def input_of(name: str, shape: Sequence[Expr]) -> Value:
     """Return the node of an input."""
-    return Value(shape=tuple(shape), body=ref(name, *places_of(shape)), declared=True)
+    return Value(shape=tuple(shape), body=ref(name, *places_of(shape)), declared=name)
 
 
 def constant(body: Expr, given: Given | None = None) -> Value:
     """Return the node of a number, a size, an option or a loop index."""
     free = tuple(i for i in indices(body) if is_loop(i))
     return Value(shape=(), body=body, free=free, given=given or {}, constant=True)
-
-
-def reduction(
-    kind: str,
-    over: Mapping[Index, Expr | None],
-    shape: Sequence[Expr],
-    body: Expr,
-    nodes: Iterable[Node] = (),
-    matmul: bool = False,
-    letters: tuple[str | None, ...] = (),
-    origin: int | None = None,
-) -> Reduction:
-    """Return the node with the elements `kind[over](body)`."""
-    operands, given = gather(nodes, body)
-    return Reduction(
-        shape=tuple(shape),
-        kind=kind,
-        over=over,
-        body=body,
-        free=tuple(i for i in indices(body) if is_loop(i) and i not in over),
-        given=given,
-        operands=operands,
-        matmul=matmul,
-        letters=letters,
-        origin=origin,
-    )
 
 
 def operands_of(node: Node) -> Mapping[str, Node]:

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import DeclarationError, ShapeError
 from ...expr import apply, const, ref
 from .arithmetic import broadcast, elementwise, expand
-from .graph import Pieces, Value, is_input, places_of, value
+from .graph import Pieces, places_of, value
 from .scope import inside
 from .values import Absent, Traced, axis_of, traced, written
 
@@ -25,8 +25,8 @@ def given(mask: Any, then: Any, otherwise: Any) -> Traced:
         return traced(otherwise)
     scope = inside("sg.given")
     node = traced(mask)._node
-    name = node.body.name if isinstance(node, Value) and is_input(node) and hasattr(node.body, "name") else ""
-    if name not in scope.draft.tensors or not scope.draft.tensors[name].optional:
+    name = node.declared
+    if not name or not scope.draft.tensors[name].optional:
         return traced(then)
     arrays = [traced(then), traced(otherwise)]
     shape, lead = broadcast(arrays, "sg.given")

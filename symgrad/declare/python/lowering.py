@@ -23,10 +23,8 @@ from .graph import (
     Done,
     Node,
     Pieces,
-    Reduction,
     Value,
     axes_of,
-    is_input,
     is_loop,
     is_pack,
     operands_of,
@@ -34,6 +32,8 @@ from .graph import (
     reachable,
     read,
     resolve,
+    shown,
+    value,
 )
 
 
@@ -91,14 +91,13 @@ class Lowering:
             wish = names.get(node.serial) or names.get(node.origin or 0)
             if wish in automatic and node.serial not in returned:
                 continue  # the output will be called that
-            if wish and not (isinstance(node, Value) and (node.constant or is_input(node))):
+            if wish and not (node.constant or node.declared):
                 wishes[node.serial] = wish
         self._hand_down(wishes)
         self.result: list[str] = []
         named_outputs: set[int] = set()
         for number, node in enumerate(self.outputs):
-            fixed = isinstance(node, Value) and (is_input(node) or node.constant)
-            if fixed or node.serial in named_outputs:
+            if node.declared or node.constant or node.serial in named_outputs:
                 name = self._fresh(self._out(number))
                 self.copies.append((name, node))
             else:
@@ -114,7 +113,7 @@ class Lowering:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
                 self.made_up.add(node.serial)
-            if isinstance(node, Reduction) and node.kind in MATRICES:
+            elif isinstance(node, Value) and node.kind in MATRICES:
                 if node.serial not in self.names:
                     word = MATRICES[node.kind].word
                     *_, last = refs(node.body)
@@ -124,7 +123,7 @@ class Lowering:
                 self.unsqueezed.add(node.serial)
                 for operand in node.operands.values():
                     self._keep_axes(operand)
-            elif isinstance(node, Reduction):
+            elif isinstance(node, Value) and node.over:
                 for operand in node.operands.values():
                     if node.matmul or readers[operand.serial] > 1:
                         self._name_operand(operand)
@@ -145,33 +144,34 @@ class Lowering:
 
     def _name_operand(self, node: Node) -> None:
         """What enters a matrix product, or is reduced and read elsewhere too, is computed once."""
-        while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
-            node = node.operands[node.body.name]  # through transposes and the like
-        if isinstance(node, Value) and isinstance(node.body, Apply) and node.serial not in self.names:
-            self.names[node.serial] = self._fresh(self.calls.get(node.serial) or _word(node.body.op))
+        while (source := shown(node)) is not None:  # through transposes and the like
+            node = source
+        word = _word(node)
+        if word and node.serial not in self.names:
+            self.names[node.serial] = self._fresh(self.calls.get(node.serial) or word)
 
     def _keep_axes(self, node: Node) -> None:
         """What a function of matrices is applied to is computed as it is, with its axes of length 1."""
-        while isinstance(node, Value) and isinstance(node.body, Ref) and node.body.name in node.operands:
+        while (source := shown(node)) is not None:
+            assert isinstance(node, Value) and isinstance(node.body, Ref)
             places = node.body.subscripts
             if len(set(places)) < node.rank or not all(isinstance(s, Index) for s in places):
                 break
-            node = node.operands[node.body.name]
-        if isinstance(node, Value) and is_input(node):
+            node = source
+        if node.declared:
             return
         self.unsqueezed.add(node.serial)
         if node.serial not in self.names:
-            op = node.body.op if isinstance(node, Value) and isinstance(node.body, Apply) else ""
-            word = _word(op) if op else "product" if getattr(node, "matmul", False) else "operand"
-            self.names[node.serial] = self._fresh(word)
+            self.names[node.serial] = self._fresh(
+                _word(node) or ("product" if getattr(node, "matmul", False) else "operand")
+            )
 
-    def _source(self, node: Node) -> Reduction | None:
+    def _source(self, node: Node) -> Value | None:
         """The reduction that `node` shows as it is, but for axes of extent 1."""
-        if not isinstance(node, Value) or not isinstance(node.body, Ref):
+        source = shown(node)
+        if not (isinstance(source, Value) and source.over):
             return None
-        source = node.operands.get(node.body.name)
-        if not isinstance(source, Reduction):
-            return None
+        assert isinstance(node, Value) and isinstance(node.body, Ref)
         wide = tuple(s for s, e in zip(node.body.subscripts, source.shape, strict=True) if e is not ONE)
         return source if wide == tuple(i for i in places_of(node.shape) if isinstance(i, Index)) else None
 
@@ -203,7 +203,10 @@ class Lowering:
         several = [
             n
             for n in self.nodes
-            if isinstance(n, Reduction) and n.serial not in self.names and len({r.name for r in refs(n.body)}) > 1
+            if isinstance(n, Value)
+            and n.over
+            and n.serial not in self.names
+            and len({r.name for r in refs(n.body)}) > 1
         ]
         kinds = Counter(n.kind for n in several)
         found: dict[int, str] = {}
@@ -225,50 +228,47 @@ class Lowering:
         for node in self.nodes:
             if isinstance(node, Pieces):
                 self._pieces(node)
-            elif isinstance(node, Reduction):
-                self._reduction(node)
+                continue
+            assert isinstance(node, Value)
+            if node.serial in self.names:
+                self._array(node, self.names[node.serial])
+            elif node.over:
+                self._hoisted(node)
             else:
-                assert isinstance(node, Value)
-                self._value(node)
+                self.done[node.key] = (node.formals, resolve(node.body, self.done))
         for name, node in self.copies:
-            assert isinstance(node, Value) or node.key in self.done
-            shape = node.shape
-            body = resolve(read(node, places_of(node.shape)), self.done)
-            self._define(name, shape, places_of(shape), "none", {}, body, _letters_of(node), whole=True)
+            self._array(value(node.shape, read(node, places_of(node.shape)), [node], node.letters), name)
         return Lowered(tuple(self.result), tuple(self.lines))
 
-    def _value(self, node: Value) -> None:
-        body = resolve(node.body, self.done)
-        name = self.names.get(node.serial)
-        if name is None:
-            self.done[node.key] = (node.formals, body)
-            return
-        self._array(node, name, "none", {}, body)
+    def _array(self, node: Value, name: str) -> None:
+        """The equation of an array that has a name; a local one does without axes of extent 1."""
+        unsqueezed = node.serial in self.unsqueezed
+        places = axes_of(node.shape) if unsqueezed else places_of(node.shape)
+        whole = unsqueezed or name in self.result
+        kept = [(i, e) for i, e in zip(places, node.shape, strict=True) if whole or e is not ONE]
+        standing = tuple(i for i, _ in kept)
+        body, over = resolve(node.body, self.done), _known(node.over)
+        axes = {i: e for i, e in kept if isinstance(i, Index)}
+        letters = self.letters.choose(axes, over, dict(zip(axes_of(node.shape), node.letters, strict=False)))
+        written, extents, text = _renamed(body, letters, axes | over)
+        subscripts = tuple(substitute(s, dict(letters)) for s in standing)
+        self.lines.append(Line(name, subscripts, node.kind, tuple(letters.get(i, i) for i in over), text))
+        kind = node.kind if over else "sum"
+        if kind == "mean":
+            kind, written = "sum", written / product(over.values())
+        self.draft.define(name, subscripts, written, extents, shape=[e for _, e in kept], reduce=kind)
+        self.done[node.key] = (node.formals, ref(name, *standing))
 
-    def _array(self, node: Value | Reduction, name: str, kind: str, over: Mapping[Index, Expr], body: Expr) -> None:
-        """The equation of an array that has a name."""
-        whole = name in self.result or node.serial in self.unsqueezed
-        places = axes_of(node.shape) if node.serial in self.unsqueezed else places_of(node.shape)
-        shown = self._define(name, node.shape, places, kind, over, body, node.letters, whole)
-        self.done[node.key] = (node.formals, ref(name, *shown))
-
-    def _reduction(self, node: Reduction) -> None:
-        body = resolve(node.body, self.done)
-        over = {i: e for i, e in node.over.items() if e is not None}
-        assert len(over) == len(node.over), "an open reduction"
-        name = self.names.get(node.serial)
-        if name is not None:
-            self._array(node, name, node.kind, over, body)
-            return
+    def _hoisted(self, node: Value) -> None:
+        """The equation of a reduction that stands in the body of another one."""
+        body, over = resolve(node.body, self.done), _known(node.over)
         axes = {i: e for i, e in zip(axes_of(node.shape), node.shape, strict=True) if i in indices(body)}
         letters = self.letters.choose(axes, over, dict(zip(axes_of(node.shape), node.letters, strict=False)))
-        written = substitute(body, dict(letters))
-        extents = {letters.get(i, i): e for i, e in (axes | over).items()}
+        written, extents, text = _renamed(body, letters, axes | over)
         reduced = tuple(letters.get(i, i) for i in over)
         found = self.draft.reduce(node.kind, reduced, written, extents, reader=self.readers.get(node.serial))
         assert isinstance(found, Ref)
-        kept = Domain.of(tuple(extents.items())).decided(written)
-        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, kept, hoisted=True))
+        self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, text, hoisted=True))
         self.done[node.key] = (node.formals, substitute(found, {v: k for k, v in letters.items()}))
 
     def _pieces(self, node: Pieces) -> None:
@@ -278,54 +278,30 @@ class Lowering:
                 f"{self.draft.name}: {name} is created by sg.tensor.new, and nothing is written to it."
             )
         for number, piece in enumerate(node.log.pieces):
-            body = resolve(piece.body, self.done)
-            subscripts = tuple(resolve(s, self.done) for s in piece.subscripts)
-            letters = self.letters.choose({i: e for i, e in piece.box.items() if not is_loop(i)}, {}, {}, piece.box)
-            renaming = dict(letters)
-            extents = {letters.get(i, i): e for i, e in piece.box.items()}
-            subs = tuple(substitute(s, renaming) for s in subscripts)
-            written = substitute(body, renaming)
-            self.draft.define(name, subs, written, extents, shape=node.shape, named=node.serial not in self.made_up)
-            shown = {i for s in subs for i in indices(s)}
-            summed = tuple(i for i in extents if i not in shown)
+            axes = {i: e for i, e in piece.box.items() if not is_loop(i)}
+            letters = self.letters.choose(axes, {}, {}, piece.box)
+            written, extents, text = _renamed(resolve(piece.body, self.done), letters, piece.box)
+            subscripts = tuple(substitute(resolve(s, self.done), dict(letters)) for s in piece.subscripts)
+            named = node.serial not in self.made_up
+            self.draft.define(name, subscripts, written, extents, shape=node.shape, named=named)
+            summed = tuple(i for i in extents if i not in indices(*subscripts))
             kind = "sum" if summed else "none"
-            shown_body = Domain.of(tuple(extents.items())).decided(written)
-            self.lines.append(Line(name, subs, kind, summed, shown_body, adds=piece.adds and number > 0))
-
-    def _define(
-        self,
-        name: str,
-        shape: Sequence[Expr],
-        places: Sequence[Expr],
-        kind: str,
-        over: Mapping[Index, Expr],
-        body: Expr,
-        preferred: Sequence[str | None],
-        whole: bool,
-    ) -> tuple[Expr, ...]:
-        """Write the equation of `name`, and return its subscripts in canonical indices.
-
-        whole  keep axes of extent 1, which a local array does without
-        """
-        kept = [(i, e) for i, e in zip(places, shape, strict=True) if whole or e is not ONE]
-        axes = {i: e for i, e in kept if isinstance(i, Index)}
-        wishes = dict(zip(axes_of(shape), preferred, strict=False))
-        letters = self.letters.choose(axes, over, wishes)
-        renaming = dict(letters)
-        shown = tuple(i for i, _ in kept)
-        subs = tuple(substitute(i, renaming) for i in shown)
-        written = substitute(body, renaming)
-        extents = {letters.get(i, i): e for i, e in (axes | dict(over)).items()}
-        reduced = tuple(letters.get(i, i) for i in over)
-        self.lines.append(Line(name, subs, kind, reduced, Domain.of(tuple(extents.items())).decided(written)))
-        if kind == "mean":
-            kind, written = "sum", written / product(over.values())
-        self.draft.define(name, subs, written, extents, shape=[e for _, e in kept], reduce=kind if over else "sum")
-        return shown
+            self.lines.append(Line(name, subscripts, kind, summed, text, adds=piece.adds and number > 0))
 
 
-def _letters_of(node: Node) -> tuple[str | None, ...]:
-    return node.letters if isinstance(node, (Value, Reduction)) else ()
+def _known(over: Mapping[Index, Expr | None]) -> dict[Index, Expr]:
+    found = {i: e for i, e in over.items() if e is not None}
+    assert len(found) == len(over), "an open reduction"
+    return found
+
+
+def _renamed(
+    body: Expr, letters: Mapping[Expr, Index], box: Mapping[Index, Expr]
+) -> tuple[Expr, dict[Index, Expr], Expr]:
+    """`body` and the extents of `box` in letters; and the body as people read it, without conditions that hold."""
+    written = substitute(body, dict(letters))
+    extents = {letters.get(i, i): e for i, e in box.items()}
+    return written, extents, Domain.of(tuple(extents.items())).decided(written)
 
 
 class _Letters:
@@ -333,9 +309,9 @@ class _Letters:
 
     def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
         self._taken = taken = {*draft.names, *names}
-        loops = [i.name for n in nodes if isinstance(n, Reduction) for i in n.over if is_loop(i)]
+        loops = [i.name for n in nodes if isinstance(n, Value) for i in n.over if is_loop(i)]
         loops += [i.name for n in nodes if isinstance(n, Pieces) for p in n.log.pieces for i in p.box if is_loop(i)]
-        loops += [letter for n in nodes for letter in _letters_of(n) if letter]
+        loops += [letter for n in nodes for letter in n.letters if letter]
         skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would
         self._fresh = islice(fresh_letters({*taken, *loops}), skipped, None)
         self._found: dict[tuple[Expr, int], str] = {}
@@ -347,7 +323,7 @@ class _Letters:
     def _learn(self, node: Node) -> None:
         """The letters that the user wrote for the axes of an array are those of their extents."""
         counts: dict[Expr, int] = {}
-        for extent, letter in zip(node.shape, _letters_of(node), strict=False):
+        for extent, letter in zip(node.shape, node.letters, strict=False):
             number = counts.get(extent.key, 0)
             counts[extent.key] = number + 1
             if letter and letter not in self._taken and letter not in self._found.values():
@@ -380,6 +356,9 @@ class _Letters:
         return chosen
 
 
-def _word(op: str) -> str:
-    """What a value of that operator is called; no sum, which is a function of Python."""
+def _word(node: Node) -> str:
+    """What an array is called after its operator, if it is computed by one; no sum, which is a function of Python."""
+    if not isinstance(node, Value) or node.over or not isinstance(node.body, Apply):
+        return ""
+    op = node.body.op
     return "total" if op == "add" else OPS[op].noun or f"{op}_value"

@@ -14,7 +14,7 @@ from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
 from ...expr.sizes import equal
 from ...ops.matrices import MATRICES, sizes
 from .arithmetic import broadcast, elementwise, front_of, kept, matmul, reduced, shared
-from .graph import Value, axes_of, bound, is_input, read, value
+from .graph import axes_of, bound, read, value
 from .numpy_axes import diagonal, take_along_axis
 from .reshaping import permuted, swapaxes
 from .values import Traced, axis_of, reread, size_of, traced
@@ -30,10 +30,7 @@ def _element(x: Traced, subscripts: Sequence[Expr], what: str) -> Expr:
             f"sg.{what} takes an array, not a term with the index {node.free[0].name}. Make it one: "
             f"sg.tensor[{', '.join(i.name for i in node.free)}](...)."
         )
-    if is_input(node):
-        assert isinstance(node, Value)
-        return ref(getattr(node.body, "name", ""), *subscripts)
-    return ref(node.key, *subscripts)
+    return ref(node.declared or node.key, *subscripts)
 
 
 def _own(x: Any, what: str, least: int) -> Traced:

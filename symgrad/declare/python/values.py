@@ -17,7 +17,7 @@ from ...expr import Apply, Expr, Ref, as_expr, show
 from ...ir import Dtype
 from ...ops import OPS
 from ...ops.limits import INFINITY
-from .graph import Node, Pieces, Value, axes_of, constant, read, value
+from .graph import Node, Pieces, Value, axes_of, constant, read, shown, value
 from .scope import current
 
 
@@ -133,17 +133,15 @@ def is_condition(x: Any) -> bool:
     """Whether the elements are true or false: a comparison, an input of booleans, or True itself."""
     if not isinstance(x, Traced):
         return isinstance(x, (bool, np.bool_)) or isinstance(x, np.ndarray) and x.dtype == bool
-    node: Node = x._node
-    scope = current()
-    while isinstance(node, Value):
-        body = node.body
-        if not isinstance(body, Ref):
-            return isinstance(body, Apply) and OPS[body.op].result == "bool"
-        if body.name not in node.operands:
-            tensor = scope.draft.tensors.get(body.name) if scope else None
-            return tensor is not None and tensor.dtype is Dtype.BOOL
-        node = node.operands[body.name]
-    return False
+    node, scope = x._node, current()
+    while (source := shown(node)) is not None:
+        node = source
+    if not isinstance(node, Value) or node.over:
+        return False
+    if isinstance(node.body, Ref):
+        tensor = scope.draft.tensors.get(node.body.name) if scope else None
+        return tensor is not None and tensor.dtype is Dtype.BOOL
+    return isinstance(node.body, Apply) and OPS[node.body.op].result == "bool"
 
 
 def axis_of(x: Traced, axis: int) -> int:
