@@ -10,48 +10,46 @@
     print(sg.generate(squares, to="numpy")["squares_numpy.py"])
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from . import declare as _declare
-from .declare import *  # noqa: F403  # the words of declarations are the front door; __all__ names them
-from .errors import (
-    CheckError,
-    CompilerError,
-    DeclarationError,
-    FormulaError,
-    ShapeError,
-    SymgradError,
-    TargetError,
-    UnsupportedError,
-)
-from .ir import Derivative, Function
-from .pipeline import accuracy, check, generate, gradient, jacobian, jvp, load, vjp
+if TYPE_CHECKING:
+    from .declare import *  # noqa: F403  # the words of declarations are the front door; __all__ names them
+    from .errors import (
+        CheckError,
+        CompilerError,
+        DeclarationError,
+        FormulaError,
+        ShapeError,
+        SymgradError,
+        TargetError,
+        UnsupportedError,
+    )
+    from .ir import Derivative, Function
+    from .pipeline import accuracy, check, generate, gradient, jacobian, jvp, load, vjp
 
 __version__ = "0.1.0"
 
-__all__ = [
-    *_declare.__all__,
-    "CheckError",
-    "CompilerError",
-    "DeclarationError",
-    "Derivative",
-    "FormulaError",
-    "Function",
-    "ShapeError",
-    "SymgradError",
-    "TargetError",
-    "UnsupportedError",
-    "accuracy",
-    "check",
-    "generate",
-    "gradient",
-    "jacobian",
-    "jvp",
-    "load",
-    "vjp",
-]
+_HOMES = {  # a module is imported when something of it is asked for; what is not named here is of `declare`
+    "errors": [
+        "CheckError", "CompilerError", "DeclarationError", "FormulaError", "ShapeError", "SymgradError", "TargetError",
+        "UnsupportedError",
+    ],
+    "ir": ["Derivative", "Function"],
+    "pipeline": ["accuracy", "check", "generate", "gradient", "jacobian", "jvp", "load", "vjp"],
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """The elementwise functions (`sg.exp`, `sg.arctan2`, ...), one per name in `symgrad.ops`."""
-    return getattr(_declare, name)
+    """What is asked for; the elementwise functions (`sg.exp`, `sg.arctan2`, ...) have the names in `symgrad.ops`."""
+    if name in _HOMES:
+        return import_module(f".{name}", __name__)
+    home = next((home for home, names in _HOMES.items() if name in names), "declare")
+    found = import_module(f".{home}", __name__)
+    if name == "__all__":
+        return [*found.__all__, *(name for names in _HOMES.values() for name in names)]
+    return globals().setdefault(name, getattr(found, name))
+
+
+def __dir__() -> list[str]:
+    return sorted([*dir(import_module(".declare", __name__)), *(name for names in _HOMES.values() for name in names)])

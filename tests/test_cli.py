@@ -19,6 +19,8 @@ from click.testing import CliRunner
 
 from symgrad import cli
 from symgrad.backends.c_load import NO_COMPILER
+from symgrad.cli import checking, commands, files
+from symgrad.cli.targets import resolve
 from symgrad.errors import CompilerError
 from symgrad.library import scalars
 from symgrad.pipeline import printed
@@ -234,7 +236,7 @@ def test_generate_prints_the_jacobian_writes_and_checks():
     assert "    c       agrees with the formula and J^T v   " in output
     assert f"Files\n    {NUMPY}   new\n    out/squares/squares.c          new\n" in output
     assert tree() == ["squares/squares.c", "squares/squares.h", "squares/squares_numpy.py"]
-    assert Path(NUMPY).read_text() == printed(cli.resolve([SQUARES]).functions[0], "numpy").files["squares_numpy.py"]
+    assert Path(NUMPY).read_text() == printed(resolve([SQUARES]).functions[0], "numpy").files["squares_numpy.py"]
     again = run("generate", SQUARES, "--to", "c,numpy,c", "--out", "out")
     assert again.count("unchanged") == 3
 
@@ -269,7 +271,7 @@ def wrong(monkeypatch):
         right = printed(function, to, options)
         return replace(right, files={k: v.replace("2 * x", "3 * x") for k, v in right.files.items()})
 
-    for module in (cli, cli.checking):
+    for module in (commands, checking):
         monkeypatch.setattr(module, "printed", mistaken)
 
 
@@ -306,7 +308,7 @@ def test_nothing_is_left_behind_when_the_disk_fails(monkeypatch):
             raise OSError(28, "No space left on device", "out")
         return os.fdopen(descriptor, mode)
 
-    monkeypatch.setattr(cli.files, "os", _Os(failing))
+    monkeypatch.setattr(files, "os", _Os(failing))
     output = run("generate", "squares(x) = x**3", "--to", "numpy,c", "--out", "out", "--no-check", code=2)
     assert "No space left on device" in output
     assert tree() == ["squares/squares_numpy.py"]
@@ -544,7 +546,7 @@ def test_a_mistake_of_symgrads_own_is_one_message(monkeypatch):
     def stumbles(*args):
         raise KeyError("no such stage")
 
-    monkeypatch.setattr(cli, "resolve", stumbles)
+    monkeypatch.setattr(commands, "resolve", stumbles)
     output = run("show", SQUARES, code=2)
     said = "symgrad: this is a mistake in symgrad, and not in what was asked: KeyError: 'no such stage'"
     assert output.startswith(said)

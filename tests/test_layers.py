@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "symgrad"
-ORDER = """errors expr ops domain evaluate accuracy ir declare differentiate simplify plan
+ORDER = """later errors expr ops domain evaluate numerics ir declare differentiate simplify plan
     source backends verify pipeline library cli""".split()
 FRONT = {"__init__", "__main__"}  # the front doors stand before the pipeline, and import what they like
 
@@ -36,12 +38,27 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
             base = here[: len(here) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
             dotted = [f"{module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Later":
+            dotted = [ast.literal_eval(node.args[0])]
         else:
             continue
         for name in dotted:
             parts = name.split(".")
             if parts[0] == "symgrad":
                 yield (parts[1] if len(parts) > 1 else "__init__"), node.lineno
+
+
+IMPORTED = {  # what is run: the modules that it does without
+    "import symgrad": "numpy mpmath sympy symgrad.declare symgrad.pipeline",
+    "from symgrad.cli import main; main(['--help'], standalone_mode=False)": "numpy mpmath sympy symgrad.declare",
+    "import symgrad as sg; sg.generate(sg.parse('f(x) = x**2'))": "sympy symgrad.verify symgrad.backends.c",
+}
+
+
+@pytest.mark.parametrize("text", IMPORTED)
+def test_what_takes_long_to_import_is_imported_where_it_is_needed(text):
+    without = f"; import sys; assert not {{*{IMPORTED[text].split()}}} & {{*sys.modules}}"
+    subprocess.run([sys.executable, "-c", text + without], check=True)
 
 
 def test_the_order_names_every_module():

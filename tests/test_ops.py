@@ -123,7 +123,7 @@ def test_total(row):
 def test_the_value_is_that_of_the_twin(row):
     """At 0, too, where a twin such as sinh(x)/x has a limit."""
     x = sympy.Symbol("x", real=True)
-    twin = row.sympy(x)
+    twin = row.twin(x)
     for at, value in values(row):
         if abs(at) > 40:
             continue

@@ -11,8 +11,8 @@ import pytest
 from mpmath import mp
 
 import symgrad as sg
-from symgrad.accuracy.removable import filled, rewritten_as
 from symgrad.expr import ARGUMENT, apply
+from symgrad.numerics.removable import filled, rewritten_as
 from symgrad.pipeline import printed, verified
 
 # formula: its value, slope and second derivative at 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from ..accuracy.removable import Filled
 from ..errors import UnsupportedError
 from ..expr import (
     HALF,
@@ -34,6 +33,7 @@ from ..expr import (
 from ..expr.sizes import never_negative
 from ..expr.text import decimal
 from ..ir import Dtype
+from ..numerics.removable import Filled
 from ..ops import OPS, in_others
 from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from string import Template
 
-from ..accuracy.removable import Filled
-from ..accuracy.taylor import ORIGIN, SERIES, SQUARE, away
 from ..expr import ARGUMENT, Expr, ref, substitute, transform
 from ..ir import Dtype
+from ..numerics.removable import Filled
+from ..numerics.taylor import ORIGIN, SERIES, SQUARE, away
 from ..ops import OPS, ROWS, Op, Polynomial
 from ..plan import Program
 from ..plan.functions import functions, named_calls

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from ..accuracy.removable import Filled
 from ..expr import Apply, Expr, postorder, ref
+from ..numerics.removable import Filled
 from ..ops import OPS, ROWS, Helper, Op, Polynomial
 from ..plan import Program
 from ..plan.functions import functions

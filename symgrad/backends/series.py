@@ -8,9 +8,6 @@ from fractions import Fraction
 import mpmath
 from mpmath import mp
 
-from ..accuracy.floating import value_of_formula
-from ..accuracy.removable import Filled
-from ..accuracy.taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from ..errors import UnsupportedError
 from ..expr import (
     ARGUMENT,
@@ -24,6 +21,9 @@ from ..expr import (
     show,
     substitute,
 )
+from ..numerics.floating import value_of_formula
+from ..numerics.removable import Filled
+from ..numerics.taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from ..ops import OPS
 from ..plan.arrays.tree import Array, Elementwise, Num, Var
 from ..plan.functions import named_calls, written

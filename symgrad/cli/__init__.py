@@ -8,29 +8,20 @@ from __future__ import annotations
 
 import difflib
 import functools
-import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DTYPES, OPTIONS, Options, takers
-from ..backends.header import title_lines
-from ..errors import SymgradError, TargetError, UnsupportedError
-from ..ir import Function
-from ..pipeline import Printed, printed
-from ..verify import Report
-from . import text
-from .checking import Checks, Outcome, verified, ways_of
-from .files import File, abandoned, difference, leftovers, placed, refuse, write
-from .junit import junit
-from .targets import Targets, resolve
+from ..backends import BACKENDS, DTYPES, OPTIONS, takers
+from ..errors import SymgradError, TargetError
+from ..later import Later
 
-FINDING, MISTAKE, UNFINISHED = 1, 2, 3
-Ways = Mapping[str, Any]  # the options of C that were given
+_run: Any = Later("symgrad.cli.commands")  # --help and completion do without it, and what it imports
+MISTAKE = 2
 TRACEBACK = "SYMGRAD_TRACEBACK"  # set in the environment, it shows where symgrad itself has failed
 LONGEST = 200  # characters of a name that a message repeats
 
@@ -143,18 +134,7 @@ def main() -> None:
               help="Write nothing; print a diff where DIR is not what would be printed, and exit 1.")  # fmt: skip
 @click.option("--no-check", "unchecked", is_flag=True, help="Write the code without verifying it.")
 @click.option("--force", is_flag=True, help="Write over printed files that were changed by hand.")
-@click.pass_context
-def generate(
-    ctx: click.Context,
-    targets: Sequence[str],
-    languages: tuple[str, ...],
-    ways: Ways,
-    stabilize: bool,
-    out: Path,
-    compare: bool,
-    unchecked: bool,
-    force: bool,
-) -> None:
+def generate(**asked: Any) -> None:
     """Print forward and backward of each TARGET into files.
 
     Shows the Jacobian (or the equations of the gradients), verifies the code against the formula, and writes it to
@@ -163,42 +143,7 @@ def generate(
     not verified, which the exit code 2 tells. A function that one language cannot express (a matrix factorisation
     in C) is printed in the others, and said so; the exit code is 2 where nothing could be printed.
     """
-    if compare and unchecked:
-        raise Mistake("--check compares files and verifies nothing; leave --no-check out.")
-    found = resolve(targets, stabilize)
-    if compare:
-        ctx.exit(_compare(found, languages, ways, out, targets))
-    files: list[File] = []
-    failed: list[Report | str] = []
-    lacking: list[str] = []
-    refused: list[str] = []
-    for function in found.functions:
-        code = _printed(function, languages, ways, refused)
-        if not code:
-            continue
-        click.echo("\n".join([*title_lines(function), *text.mathematics(code[0])]))
-        if not unchecked:
-            click.echo("Check")
-            for printing in code:
-                _report_line(function, printing, languages, failed, lacking)
-            click.echo()
-        files += _files(out, function, code)
-    if failed:
-        for report in failed:
-            click.echo(str(report), err=True)
-        click.echo("symgrad: no file was written, because code failed its check.", err=True)
-        ctx.exit(FINDING)
-    _tell_refused(refused, bool(files))
-    refuse(out, files, force)
-    states = [file.state for file in files]
-    write(files)
-    click.echo("Files")
-    width = max(len(str(file.path)) for file in files)
-    for file, state in zip(files, states, strict=True):
-        click.echo(f"    {file.path!s:<{width}}   {state}")
-    for path in _stale(found, languages, ways, out, files):
-        click.echo(f"    {path!s:<{width}}   stale: nothing prints it any more; delete it")
-    _tell_lacking(ctx, lacking)
+    click.get_current_context().exit(_run.generate(**asked))
 
 
 @main.command()
@@ -215,21 +160,7 @@ def generate(
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the outcomes to FILE as JUnit XML too.")  # fmt: skip
-@click.pass_context
-def check(
-    ctx: click.Context,
-    targets: Sequence[str],
-    languages: tuple[str, ...],
-    ways: Ways,
-    stabilize: bool,
-    full: bool,
-    seconds: float | None,
-    jobs: int,
-    seed: int,
-    case: int | None,
-    as_json: bool,
-    junit_file: Path | None,
-) -> None:
+def check(**asked: Any) -> None:
     """Verify the printed code of each TARGET against its formula.
 
     Prints one report for each function and language, in the order of the TARGETs: how many points, the worst error in
@@ -241,28 +172,7 @@ def check(
     size 1 by itself, strided, reversed, transposed and broadcast arrays, a huge grad_output, and every subset of
     needs_input_grad. The points are the same in every run; a failure says the command that asks for its case alone.
     """
-    outcomes: list[Outcome] = []
-    checks = Checks(tuple(targets), languages, full, seconds, tuple(ways.items()), seed, case, stabilize)
-    for outcome in checks.outcomes(jobs):
-        outcomes.append(outcome)
-        if outcome.report is not None and not as_json:
-            click.echo(str(outcome.report))
-    reports = [o.report for o in outcomes if o.report is not None]
-    failed = [o.failed for o in outcomes if o.failed]
-    lacking = [o.lacking for o in outcomes if o.lacking]
-    refused = [o.refused for o in outcomes if o.refused]
-    if junit_file is not None:
-        junit_file.write_bytes(junit(outcomes))
-    if as_json:
-        click.echo(json.dumps([text.as_json(report) for report in reports], indent=2))
-    for message in failed:
-        click.echo(message, err=True)
-    _tell_refused(refused, bool(reports or failed or lacking))
-    if failed or any(report.failures for report in reports):
-        ctx.exit(FINDING)
-    _tell_lacking(ctx, lacking)
-    if not all(report.ok for report in reports):
-        ctx.exit(UNFINISHED)
+    click.get_current_context().exit(_run.check(**asked))
 
 
 @main.command()
@@ -271,130 +181,6 @@ def check(
 @_ways
 @click.option("--latex", is_flag=True, help="Print the mathematics as LaTeX, and no code.")
 @click.option("--accuracy", is_flag=True, help="Measure the bits lost, as written and as printed, and where.")
-def show(
-    targets: Sequence[str], languages: tuple[str, ...], ways: Ways, stabilize: bool, latex: bool, accuracy: bool
-) -> None:
+def show(**asked: Any) -> None:
     """Show the Jacobian, J^T v before and after it is simplified, and the code."""
-    refused: list[str] = []
-    shown = False
-    for number, function in enumerate(resolve(targets, stabilize).functions):
-        if number:
-            click.echo()
-        if latex:
-            click.echo("\n".join([text.latex(function), *(["", *text.lost(function)] if accuracy else [])]))
-            continue
-        code = _printed(function, languages, ways, refused)
-        if not code:
-            continue
-        lines = [*title_lines(function), *text.jacobian_matrix(code[0]), *text.products(function)]
-        lines += ["", *text.lost(function)] if accuracy else []
-        for file in _files(Path(), function, code):
-            lines += ["", f"{file.path.as_posix()}", "", file.text.rstrip("\n")]
-        click.echo("\n".join(lines))
-        shown = True
-    _tell_refused(refused, shown)
-
-
-# what a language cannot express
-
-
-def _printed(function: Function, languages: Sequence[str], ways: Ways, refused: list[str]) -> list[Printed]:
-    """The code in each language that has words for all of the function; what the others say is kept for later."""
-    found: list[Printed] = []
-    for to in languages:
-        try:
-            found.append(printed(function, to, ways_of(to, ways)))
-        except UnsupportedError as error:
-            refused.append(str(error))
-    return found
-
-
-def _tell_refused(refused: Sequence[str], something: bool) -> None:
-    """Say what is not there; an error where nothing is."""
-    messages = list(dict.fromkeys(refused))
-    if messages and not something:
-        raise Mistake("\n".join(messages))
-    for message in messages:
-        click.echo(f"not printed: {message}", err=True)
-
-
-# checking
-
-
-def _report_line(
-    function: Function, printing: Printed, languages: Sequence[str], failed: list[Report | str], lacking: list[str]
-) -> None:
-    """Check, say so in one line, and keep what is wrong for later."""
-    width = max(map(len, languages))
-    outcome = verified(function, printing)
-    if outcome.report is not None:
-        click.echo("\n".join(text.checked(outcome.report, width)))
-        if not outcome.report.ok:
-            failed.append(outcome.report)
-        return
-    said = "could not be checked here" if outcome.lacking else "the compiler refuses it"
-    click.echo(f"    {printing.backend.name:<{width}}   {said}")
-    if outcome.lacking:
-        lacking.append(outcome.lacking)
-    else:
-        failed.append(outcome.failed)
-
-
-def _tell_lacking(ctx: click.Context, lacking: Sequence[str]) -> None:
-    if lacking:
-        more = f"\n(and {len(lacking) - 1} more like it)" if len(lacking) > 1 else ""
-        raise Mistake(f"not everything could be checked. {lacking[0]}{more}")
-
-
-# comparing
-
-
-def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, targets: Sequence[str]) -> int:
-    """Print how the files on disk differ from what would be printed; return the exit code."""
-    files = [
-        file
-        for function in found.functions
-        for file in _files(out, function, _printed(function, languages, ways, []))
-    ]
-    wrong = [lines for file in files if (lines := difference(file))]
-    wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(found, languages, ways, out, files)]
-    for lines in wrong:
-        click.echo("\n".join(lines))
-    if not wrong:
-        told = f"{len(files)} files in {out} are" if len(files) > 1 else f"{len(files)} file in {out} is"
-        click.echo(f"{told} as printed.")
-        return 0
-    named = " ".join(f'"{t}"' if not t.replace(".", "").replace(":", "").isidentifier() else t for t in targets)
-    asked = " ".join(["--to", ",".join(languages), *Options(**ways).cli_flags])
-    command = f"symgrad generate {named} {asked} --out {out}"
-    click.echo(f"symgrad: {len(wrong)} of {len(files)} files are not as printed. Print them again: {command}", err=True)
-    return FINDING
-
-
-def _stale(
-    found: Targets, languages: Sequence[str], ways: Ways, out: Path, files: Sequence[File]
-) -> list[Path]:
-    """Files on disk that symgrad wrote once for these functions, or for others of these modules, and prints no more."""
-    stale: list[Path] = []
-    for function in found.functions:
-        folder = out / function.name
-        names = {file.path.name for file in files if file.path.parent == folder}
-        if leftovers(folder, names):  # they may be of a language that was not asked for
-            rest = _printed(function, [to for to in BACKENDS if to not in languages], ways, [])
-            names |= {file.path.name for file in _files(out, function, rest)}
-            stale += leftovers(folder, names)
-    others = abandoned(out, {f.name for f in found.functions}, found.whole)
-    return [*stale, *(path for path, source in others if not _declared(source))]
-
-
-def _files(out: Path, function: Function, code: Sequence[Printed]) -> list[File]:
-    """The files of one function in several languages, once where two print the same: torch_c stands on c."""
-    return placed(out, function.name, {path: text for printing in code for path, text in printing.files.items()})
-
-
-def _declared(source: str) -> bool:
-    """Whether a TARGET can still be found: a package may leave a function out of its `__all__`."""
-    try:
-        return bool(resolve([source]).functions)
-    except SymgradError:
-        return False
+    _run.show(**asked)

@@ -6,12 +6,11 @@ import dataclasses
 import math
 from typing import Any
 
-import sympy
-
 from ..backends.header import gradient_lines, jacobian_lines
 from ..differentiate import differentiate, entries
 from ..ir import Derivative, Function
 from ..ir.text import show_equations
+from ..later import sympy
 from ..pipeline import Printed, accuracy, derive, jacobian
 from ..verify import Report
 

@@ -9,34 +9,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import Any, TypeAlias
-
-import sympy
-from sympy.core.function import AppliedUndef
-from sympy.logic.boolalg import BooleanFalse, BooleanTrue
-from sympy.matrices.expressions.matexpr import MatrixElement
 
 from ..errors import DeclarationError, UnsupportedError
 from ..expr import Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
 from ..ir import Function
+from ..later import sympy
 from ..ops import OPS, ROWS
 from ..ops.limits import INFINITY
 from .draft import Draft
 from .python.formula import Line, formula
 
-Input: TypeAlias = sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol
-Output: TypeAlias = sympy.Basic | sympy.MatrixBase | int | float
+Input: TypeAlias = "sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol"
+Output: TypeAlias = "sympy.Basic | sympy.MatrixBase | int | float"
 
-_CLASSES: Mapping[type, str] = {row.sympy: row.name for row in ROWS if isinstance(row.sympy, type)}
-_RECIPROCALS = {
-    sympy.sec: "cos",
-    sympy.csc: "sin",
-    sympy.cot: "tan",
-    sympy.sech: "cosh",
-    sympy.csch: "sinh",
-    sympy.coth: "tanh",
-}
+_RECIPROCALS = {"sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"}  # 1/cos, ...
 _PACK = index("...")
 
 
@@ -97,7 +85,7 @@ def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dic
             for place in itertools.product(*map(range, shape)):
                 row, column = (*place, 0)[:2]
                 entry = x[row, column]
-                if not isinstance(entry, (sympy.Symbol, MatrixElement)) or entry in known:
+                if not (isinstance(entry, sympy.Symbol) or _is_element(entry)) or entry in known:
                     raise DeclarationError(
                         f"{draft.name}: {name} is an input, and its element {entry} is no symbol of its own."
                     )
@@ -146,6 +134,23 @@ def _entries(expression: Any) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]
         yield place, shape, expression[row, column]
 
 
+@cache
+def _classes() -> Mapping[type, str]:
+    """The operators by their classes in SymPy."""
+    return {row.twin: row.name for row in ROWS if isinstance(row.twin, type)}
+
+
+@cache
+def _reciprocals() -> Mapping[type, str]:
+    """The functions of which SymPy has the reciprocals, by the classes of those."""
+    return {getattr(sympy, name): of for name, of in _RECIPROCALS.items()}
+
+
+def _is_element(node: Any) -> bool:
+    """Whether it is an element of a MatrixSymbol."""
+    return isinstance(node, sympy.matrices.expressions.matexpr.MatrixElement)
+
+
 class _Reader:
     """Reads SymPy expressions of one function."""
 
@@ -175,7 +180,7 @@ class _Reader:
 
     def _below(self, node: Any) -> tuple[Any, ...]:
         """The expressions that `node` is computed from; those of a Piecewise in turn."""
-        if isinstance(node, MatrixElement) or not isinstance(node, sympy.Basic):
+        if _is_element(node) or not isinstance(node, sympy.Basic):
             return ()
         if isinstance(node, sympy.Piecewise):
             return tuple(part for pair in node.args for part in pair.args)
@@ -186,7 +191,7 @@ class _Reader:
         unreal = (sympy.I, sympy.zoo, sympy.nan)
         if node in unreal:
             raise UnsupportedError(f"{self.name}: {node} is no real number; a formula is made of real numbers.")
-        if isinstance(node, AppliedUndef):
+        if isinstance(node, sympy.core.function.AppliedUndef):
             raise DeclarationError(
                 f"{self.name}: {node} is a function without a definition; put its formula in its place."
             )
@@ -197,9 +202,11 @@ class _Reader:
             raise UnsupportedError(f"{self.name}: {type(node).__name__} stands for a computation: {node}; {advice}.")
 
     def _node(self, node: Any, args: list[Expr]) -> Expr:
-        if isinstance(node, (sympy.Symbol, MatrixElement)):
+        if isinstance(node, sympy.Symbol) or _is_element(node):
             return self._symbol(node)
-        if isinstance(node, (sympy.Number, sympy.NumberSymbol, BooleanTrue, BooleanFalse)):
+        if node is sympy.true or node is sympy.false:
+            return const(int(node is sympy.true))
+        if isinstance(node, (sympy.Number, sympy.NumberSymbol)):
             return self._number(node)
         if isinstance(node, sympy.Add):
             return _sum(args)
@@ -212,13 +219,13 @@ class _Reader:
         if isinstance(node, sympy.UnevaluatedExpr):
             return args[0]
         kind = type(node)
-        if kind in _RECIPROCALS:
-            return 1 / apply(_RECIPROCALS[kind], *args)
+        if kind in _reciprocals():
+            return 1 / apply(_reciprocals()[kind], *args)
         if kind is sympy.sinc:  # sin(x)/x, where ours and NumPy's is sin(pi*x)/(pi*x)
             return apply("sinc", args[0] / apply("pi"))
         if kind is sympy.besseli and node.args[0] in (0, 1):
             return apply(f"bessel_i{node.args[0]}", args[1])
-        op = _CLASSES.get(kind)
+        op = _classes().get(kind)
         if op is None:
             raise UnsupportedError(f"{self.name}: symgrad knows no {kind.__name__}, which stands in {node}.")
         if OPS[op].associative:
@@ -244,8 +251,6 @@ class _Reader:
             return const(Fraction(int(node.p), int(node.q)))
         if isinstance(node, sympy.Float):
             return const(float(node))
-        if isinstance(node, (BooleanTrue, BooleanFalse)):
-            return const(int(isinstance(node, BooleanTrue)))
         if node in (sympy.oo, -sympy.oo):
             return INFINITY if node is sympy.oo else -INFINITY
         if node is sympy.pi:
@@ -353,7 +358,7 @@ def _twin(node: Expr, args: list[Any], symbols: Mapping[str, sympy.Symbol]) -> A
         return sympy.Piecewise((then, _truth(condition)), *further)
     if OPS[node.op].kind == "logic":
         args = [_truth(a) for a in args]
-    return OPS[node.op].sympy(*args)
+    return OPS[node.op].twin(*args)
 
 
 def _truth(condition: Any) -> Any:

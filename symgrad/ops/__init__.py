@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-import sympy
 from mpmath import mp
 
 from ..expr import Apply, Expr, Operator
+from ..later import sympy
 from .activations import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .elementary import ELEMENTARY

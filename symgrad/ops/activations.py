@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import mpmath
-import sympy
 from mpmath import mp
 
 from ..expr import ONE, ZERO, Apply, Const, Expr, apply, ref, select
+from ..later import sympy
 from . import errors
 from .row import Helper, Op, everywhere, exponential, function, jump, real
 

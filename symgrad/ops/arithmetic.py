@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import mpmath
-import sympy
 from mpmath import mp
 
 from ..expr import ONE, ZERO, apply, select
+from ..later import sympy
 from . import errors
 from .row import LARGE, Op, Partials, exponential, nonzero, real
 
@@ -45,12 +45,12 @@ def _quotient(a: float, b: float) -> float:
     return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
 
 
-def _compares(name: str, value: Callable[[Any, Any], int], twin: Any, *names: str) -> Op:
-    return Op(name, 2, value, None, twin, names=names, result="bool", kind="comparison", cost=1)
+def _compares(name: str, value: Callable[[Any, Any], int], *names: str) -> Op:
+    return Op(name, 2, value, None, names[0], names, result="bool", kind="comparison", cost=1)
 
 
-def _decides(name: str, arity: int, value: Callable[..., int], twin: Any, *names: str, associative: bool = False) -> Op:
-    return Op(name, arity, value, None, twin, names, result="bool", kind="logic", cost=1, associative=associative)
+def _decides(name: str, arity: int, value: Callable[..., int], *names: str, associative: bool = False) -> Op:
+    return Op(name, arity, value, None, names[0], names, result="bool", kind="logic", cost=1, associative=associative)
 
 
 def _ring(name: str, noun: str, between: str, value: Callable[[Any, Any], Any], error: errors.Bound,
@@ -82,17 +82,17 @@ ARITHMETIC: tuple[Op, ...] = (
        lambda a, b: a**b, names=("power",), domain="x > 0, or y an integer", inside=1, kind="power", noun="power",
        error=errors.power),
     _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),
-    _of_integers("mod", lambda a, b: a % b, sympy.Mod, "Mod", "remainder"),
+    _of_integers("mod", lambda a, b: a % b, "Mod", "Mod", "remainder"),
     # comparison and logic
-    _compares("lt", lambda a, b: int(a < b), sympy.Lt, "Lt", "less"),
-    _compares("le", lambda a, b: int(a <= b), sympy.Le, "Le", "less_equal"),
-    _compares("gt", lambda a, b: int(a > b), sympy.Gt, "Gt", "greater"),
-    _compares("ge", lambda a, b: int(a >= b), sympy.Ge, "Ge", "greater_equal"),
-    _compares("eq", lambda a, b: int(a == b), sympy.Eq, "Eq", "equal"),
-    _compares("ne", lambda a, b: int(a != b), sympy.Ne, "Ne", "not_equal"),
-    _decides("and", 2, lambda a, b: int(bool(a and b)), sympy.And, "And", "logical_and", associative=True),
-    _decides("or", 2, lambda a, b: int(bool(a or b)), sympy.Or, "Or", "logical_or", associative=True),
-    _decides("not", 1, lambda a: int(not a), sympy.Not, "Not", "logical_not"),
+    _compares("lt", lambda a, b: int(a < b), "Lt", "less"),
+    _compares("le", lambda a, b: int(a <= b), "Le", "less_equal"),
+    _compares("gt", lambda a, b: int(a > b), "Gt", "greater"),
+    _compares("ge", lambda a, b: int(a >= b), "Ge", "greater_equal"),
+    _compares("eq", lambda a, b: int(a == b), "Eq", "equal"),
+    _compares("ne", lambda a, b: int(a != b), "Ne", "not_equal"),
+    _decides("and", 2, lambda a, b: int(bool(a and b)), "And", "logical_and", associative=True),
+    _decides("or", 2, lambda a, b: int(bool(a or b)), "Or", "logical_or", associative=True),
+    _decides("not", 1, lambda a: int(not a), "Not", "logical_not"),
     Op("select", 3, lambda c, a, b: a if c else b,
        lambda c, a, b, y: (None, select(c, ONE, ZERO), select(c, ZERO, ONE)),
        lambda c, a, b: sympy.Piecewise((a, c), (b, True)), names=("where",), kind="choice", noun="choice", cost=1,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import mpmath
-import sympy
 from mpmath import mp
 
 from ..expr import ONE, ZERO, Const, Expr, apply, ref, select
+from ..later import sympy
 from . import errors
 from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
 
@@ -103,7 +103,7 @@ ELEMENTARY: tuple[Op, ...] = (
     _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=0, monotone=1),
     _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=0, monotone=-1),
     _inverse("atan", lambda x, y: 1 / (1 + x**2), monotone=1, error=errors.flat),
-    Op("atan2", 2, real(mp.atan2), lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), sympy.atan2,
+    Op("atan2", 2, real(mp.atan2), lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), "atan2",
        names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"), error=errors.of_numbers),
     # hyperbolic functions
     function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=0, grows="both", monotone=1, error=errors.grows),

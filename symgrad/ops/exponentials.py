@@ -10,10 +10,10 @@ from functools import lru_cache, reduce
 from typing import Any
 
 import mpmath
-import sympy
 from mpmath import mp
 
 from ..expr import Expr, Operator, apply, total
+from ..later import sympy
 from .row import Op, Partials, exponential, real
 
 

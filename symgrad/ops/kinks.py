@@ -6,8 +6,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import sympy
-
 from ..expr import HALF, ONE, ZERO, Expr, apply, select
 from . import errors
 from .row import Op, function, jump, step
@@ -20,24 +18,24 @@ def _share(wins: str, a: Expr, b: Expr) -> Expr:
     return select(apply("eq", a, b), HALF, select(apply(wins, a, b), ONE, ZERO))
 
 
-def _extremum(name: str, wins: str, value: Callable[[Any, Any], Any], twin: Any) -> Op:
+def _extremum(name: str, wins: str, value: Callable[[Any, Any], Any], twin: str) -> Op:
     """The row of the larger or the smaller of two; the larger is that of logarithms, too."""
     return Op(name, 2, value, lambda a, b, y: (_share(wins, a, b), _share(wins, b, a)), twin,
-              names=(twin.__name__, twin.__name__.lower()), integral=True, of_logs=wins == "gt", associative=True,
-              scans=True, reduction=twin.__name__.lower(), error=errors.largest,
+              names=(twin, twin.lower()), integral=True, of_logs=wins == "gt", associative=True,
+              scans=True, reduction=twin.lower(), error=errors.largest,
               kinks=jump("x == y", lambda x, y: bool(x == y), _half, _half))  # fmt: skip
 
 
 _AT_ZERO = jump("x == 0", lambda x: bool(x == 0), 0)
 
 KINKS: tuple[Op, ...] = (
-    Op("abs", 1, abs, lambda x, y: (apply("sign", x),), sympy.Abs, names=("Abs",),
+    Op("abs", 1, abs, lambda x, y: (apply("sign", x),), "Abs", names=("Abs",),
        spell={"numpy": "np.abs", "c": "fabs"}, kinks=_AT_ZERO, integral=True, nonnegative=True, error=errors.largest,
        ieee=abs),
-    Op("sign", 1, lambda x: int(x > 0) - int(x < 0) if x == x else x, None, sympy.sign, kinks=_AT_ZERO, cost=3,
+    Op("sign", 1, lambda x: int(x > 0) - int(x < 0) if x == x else x, None, "sign", kinks=_AT_ZERO, cost=3,
        monotone=1, error=errors.signed),
     function("floor", None, kinks=step("x is an integer"), monotone=1),
-    function("ceil", None, sympy.ceiling, names=("ceiling",), kinks=step("x is an integer"), monotone=1),
-    _extremum("maximum", "gt", lambda a, b: a if a >= b or a != a else b, sympy.Max),
-    _extremum("minimum", "lt", lambda a, b: a if a <= b or a != a else b, sympy.Min),
+    function("ceil", None, "ceiling", names=("ceiling",), kinks=step("x is an integer"), monotone=1),
+    _extremum("maximum", "gt", lambda a, b: a if a >= b or a != a else b, "Max"),
+    _extremum("minimum", "lt", lambda a, b: a if a <= b or a != a else b, "Min"),
 )  # fmt: skip

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import mpmath
-import sympy
 from mpmath import mp
 
 from ..expr import HALF, ZERO, Expr, apply, const, ref, select
+from ..later import sympy
 from . import errors
 from .row import Helper, Op, Polynomial, everywhere, function, special
 

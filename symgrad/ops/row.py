@@ -16,10 +16,10 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
-import sympy as sympy_module
 from mpmath import mp
 
 from ..expr import COMMUTATIVE, ONE, Expr, apply, select
+from ..later import sympy as sympy_module
 from .errors import Bound
 
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
@@ -75,7 +75,7 @@ class Op:
     arity       how many arguments it takes
     value       its value in mpmath (exact integers come as int); NaN where it is not a real number
     derivative  (arguments..., result) -> partial derivatives; None: the derivative is zero wherever it exists
-    sympy       the same function in SymPy
+    sympy       the same function in SymPy, or its name there
     names       further names that formula text and declarations accept
     spell       how a language calls it, where that is not its name: "np.arcsin", "asin", or a template with {}; JAX
                 calls it as NumPy does where nothing else is said ("": it has none)
@@ -113,7 +113,7 @@ class Op:
     arity: int
     value: Callable[..., Any]
     derivative: Callable[..., Partials] | None
-    sympy: Callable[..., Any]
+    sympy: Callable[..., Any] | str
     names: tuple[str, ...] = ()
     spell: Mapping[str, str] = field(default_factory=dict)
     expand: Callable[..., Expr] | None = None
@@ -139,6 +139,11 @@ class Op:
     series: bool = True
     error: Bound | None = None
     ieee: Callable[..., float] | None = None
+
+    @property
+    def twin(self) -> Any:
+        """The same function in SymPy."""
+        return getattr(sympy_module, self.sympy) if isinstance(self.sympy, str) else self.sympy
 
     @property
     def commutative(self) -> bool:
@@ -205,7 +210,7 @@ def real(function: Callable[..., Any]) -> Callable[..., Any]:
 def function(
     name: str,
     slope: Callable[[Expr, Expr], Expr] | None,
-    sympy: Callable[..., Any] | None = None,
+    sympy: Callable[..., Any] | str = "",
     value: Callable[..., Any] | None = None,
     **columns: Any,
 ) -> Op:
@@ -215,8 +220,7 @@ def function(
     columns       the others of `Op`
     """
     partials = None if slope is None else (lambda x, y: (slope(x, y),))
-    twin = getattr(sympy_module, name) if sympy is None else sympy
-    return Op(name, 1, real(getattr(mp, name) if value is None else value), partials, twin, **columns)
+    return Op(name, 1, real(getattr(mp, name) if value is None else value), partials, sympy or name, **columns)
 
 
 def _moderate(x: Any) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import sympy
 from mpmath import mp
 
 from ..errors import UnsupportedError
 from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
+from ..later import sympy
 from . import errors
 from .row import Op, cosh, expm1, exponential, function, jump, log, nonzero, origin, real, special
 
@@ -87,17 +87,17 @@ _POLES = "x is not 0, -1, -2, ..."
 
 SPECIAL: tuple[Op, ...] = (
     # the gamma function
-    function("lgamma", lambda x, y: apply("digamma", x), sympy.loggamma, _lgamma, names=("gammaln", "loggamma"),
+    function("lgamma", lambda x, y: apply("digamma", x), "loggamma", _lgamma, names=("gammaln", "loggamma"),
              spell=special("gammaln"), domain=_POLES, inside=1, sampled=False, series=False),
-    function("tgamma", lambda x, y: y * apply("digamma", x), sympy.gamma, _tgamma,
+    function("tgamma", lambda x, y: y * apply("digamma", x), "gamma", _tgamma,
              spell={"numpy": "special.gamma", "c": "tgamma"}, expand=_from_lgamma, domain=_POLES, inside=1,
              sampled=False, series=False),
     function("digamma", lambda x, y: _hurwitz(2, x), value=lambda x: _polygamma(0, x), spell=special("digamma"),
              domain=_POLES, inside=1, sampled=False, series=False),
-    Op("polygamma", 2, real(_polygamma), lambda n, x, y: (None, apply("polygamma", n + 1, x)), sympy.polygamma,
+    Op("polygamma", 2, real(_polygamma), lambda n, x, y: (None, apply("polygamma", n + 1, x)), "polygamma",
        expand=_by_zeta, domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...", sampled=False, series=False),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
-    Op("hurwitz", 2, real(_zeta), lambda s, x, y: (None, -s * _hurwitz(s + 1, x)), sympy.zeta, spell=special("zeta"),
+    Op("hurwitz", 2, real(_zeta), lambda s, x, y: (None, -s * _hurwitz(s + 1, x)), "zeta", spell=special("zeta"),
        domain="x > 1, and y not 0, -1, -2, ...", sampled=False, series=False),
     # modified Bessel functions
     function("bessel_i0", lambda x, y: apply("bessel_i1", x), lambda x: sympy.besseli(0, x), lambda x: mp.besseli(0, x),

@@ -12,10 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-import sympy
-
 from ..expr import Apply, Const, Expr, Operator, Ref, apply, postorder, ref, substitute, transform, with_args
 from ..ir import Equation, range_of
+from ..later import sympy
 from ..ops import OPS, ROWS, Helper, in_others, is_call
 from ..ops.row import everywhere
 
@@ -61,7 +60,7 @@ def as_function(op: str, language: str) -> Operator | None:
     if body is node or len(reads) == len(set(reads)) or not calls:
         return None
     lines, result = named_calls(body)
-    twin = row.sympy(*(sympy.Symbol(a, real=True) for a in arguments))
+    twin = row.twin(*(sympy.Symbol(a, real=True) for a in arguments))
     helper = Helper(
         f"{op}({', '.join(arguments)}) = {twin}, in the form that neither overflows nor cancels.",
         (*((name.name, value) for name, value in lines.items()), ("result", result)),

@@ -23,7 +23,6 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..accuracy.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..expr import (
     Apply,
     Const,
@@ -47,6 +46,7 @@ from ..expr import (
     transform,
 )
 from ..ir import Derivative, Equation, Function, Role
+from ..numerics.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..ops import OPS, is_call
 from ..ops.row import nonzero
 from .denominator import by_roots, together

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-import sympy
-
-from ..accuracy.floating import computed
 from ..expr import (
     ONE,
     Apply,
@@ -27,6 +24,8 @@ from ..expr import (
     value_of,
     without_sign,
 )
+from ..later import sympy
+from ..numerics.floating import computed
 
 MANY = 300  # terms of a polynomial that is not multiplied out
 

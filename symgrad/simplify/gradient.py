@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
-from ..accuracy.removable import Filled, is_plain, rewritten_as
-from ..accuracy.taylor import ORIGIN
 from ..expr import (
     ARGUMENT,
     ZERO,
@@ -39,6 +37,8 @@ from ..expr import (
     transformer,
 )
 from ..ir import Derivative, Equation, Function, by_target, in_place, recurrent, rewritten
+from ..numerics.removable import Filled, is_plain, rewritten_as
+from ..numerics.taylor import ORIGIN
 from ..ops import OPS
 from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together

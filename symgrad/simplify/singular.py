@@ -16,8 +16,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from ..accuracy.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
-from ..accuracy.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..expr import (
     ZERO,
     Apply,
@@ -42,6 +40,8 @@ from ..expr import (
 from ..expr import total as summed
 from ..expr.names import fresh
 from ..ir import Equation, Function, Role, names_of
+from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
+from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
 from .table import CLOSED, balanced, stable_form, unguarded_divisor
 

@@ -14,7 +14,6 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..accuracy.floating import computed, value_of_formula
 from ..expr import (
     HALF,
     ONE,
@@ -31,6 +30,7 @@ from ..expr import (
     terms_of,
     value_of,
 )
+from ..numerics.floating import computed, value_of_formula
 
 DIGITS = 240  # bits to which two formulas are compared
 SIMPLE = 1000  # the largest denominator of a factor that is told

@@ -4,5 +4,6 @@ It shares nothing with what derives and prints: neither `differentiate`, `simpli
 column of `ops`. See `check`.
 """
 
+from .accuracy import Loss, losses
 from .check import check
 from .report import Report

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
-from ..accuracy.floating import bits_lost
 from ..ir import Function
+from ..numerics.floating import bits_lost
 from .adjoint import Artefact
 from .calls import Call
 from .cases import Case, one_point, refuses_infinity, refuses_nothing

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 import mpmath
-import sympy
 from mpmath import mp
 
+from ..later import sympy
 from ..ops import OPS, ROWS
 
 Partial = Callable[..., Any]
@@ -25,7 +25,6 @@ _STEPS: dict[str, Callable[..., Any]] = {
     **{row.name: row.value for row in ROWS if row.grows},
     "power": OPS["pow"].value,
 }
-_POWER = sympy.Function("power")
 ONE = mpmath.mpf(1)
 
 
@@ -36,7 +35,7 @@ def symbolic(op: str) -> tuple[Partial | int | None, ...]:
     if row.result != "real":
         return (None,) * row.arity  # integers and truth values are locally constant
     symbols = sympy.symbols(f"a:{row.arity}", real=True)
-    twin = row.sympy(*symbols)
+    twin = row.twin(*symbols)
     return tuple(_compiled(sympy.diff(twin, s), symbols) for s in symbols)
 
 
@@ -50,7 +49,8 @@ def _compiled(derivative: Any, symbols: tuple[Any, ...]) -> Partial | int | None
         return None
     if derivative.is_Integer:
         return int(derivative)
-    derivative = derivative.replace(lambda e: e.is_Pow and not e.exp.is_Number, lambda e: _POWER(*e.args))
+    power = sympy.Function("power")
+    derivative = derivative.replace(lambda e: e.is_Pow and not e.exp.is_Number, lambda e: power(*e.args))
     return sympy.lambdify(symbols, derivative, modules=[_STEPS, "mpmath"])  # type: ignore[no-any-return]
 
 

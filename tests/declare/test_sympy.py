@@ -80,7 +80,7 @@ TWINS = [row for row in ROWS if row.result == "real" and row.arity]
 
 @pytest.mark.parametrize("row", TWINS, ids=[row.name for row in TWINS])
 def test_twins_of_operators_come_back(row: Any) -> None:
-    twin = row.sympy(*((x > y, x, y) if row.name == "select" else (x, y, 2)[: row.arity]))
+    twin = row.twin(*((x > y, x, y) if row.name == "select" else (x, y, 2)[: row.arity]))
     body = from_sympy("f", [x, y], [twin]).statements[0].body
     assert sympy.simplify(to_sympy(body, SYMBOLS) - twin) == 0
 

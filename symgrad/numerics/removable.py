@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import Any
 
 import mpmath
-import sympy
 from mpmath import mp
 
 from ..expr import (
@@ -35,6 +34,7 @@ from ..expr import (
     terms_of,
     value_of,
 )
+from ..later import sympy
 from ..ops import OPS, Op
 from ..ops.row import everywhere
 from .floating import value_of_formula
@@ -116,7 +116,7 @@ def _twin(body: Expr, x: Any) -> Any:
         if isinstance(node, Const):
             done[node] = sympy.Rational(node.value.numerator, node.value.denominator)
         elif isinstance(node, Apply):
-            done[node] = OPS[node.op].sympy(*(done[a] for a in node.args))
+            done[node] = OPS[node.op].twin(*(done[a] for a in node.args))
     return done[body]
 
 
