@@ -19,7 +19,6 @@ from ..expr import (
     Expr,
     Index,
     Number,
-    Ref,
     apply,
     conjunction,
     index,
@@ -52,7 +51,7 @@ from ..ops.matrices import MATRICES
 from .bounds import Preconditions, bounds
 from .dtypes import check_numbers, with_dtypes
 from .infinity import NO_INFINITY, has_value, without_neutral
-from .names import check_name
+from .names import check_name, is_pack
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
 from .reductions import axes_as_read, reduction_names, repeated
@@ -79,18 +78,18 @@ class Draft:
 
     # declaring
 
-    def dim(self, name: str, pack: bool = False) -> Expr:
+    def dim(self, name: str) -> Expr:
         """Return the size of that name, declared if it is new. A pack is named `...` or `*batch`."""
         if name not in self.dims:
             if name != "...":
                 self._fresh(name.removeprefix("*"), "size")
-            self.dims[name] = Dim(name, pack)
+            self.dims[name] = Dim(name, is_pack(name))
         return ref(name)
 
     def input(self, name: str, shape: Sequence[Expr], dtype: Dtype = Dtype.REAL, optional: bool = False) -> None:
         """Declare an input tensor; its shape is made of `dim`s and constants, a pack only in front."""
         self._fresh(name, "input")
-        packs = [e for e in shape[1:] if isinstance(e, Ref) and e.name in self.dims and self.dims[e.name].pack]
+        packs = [e for e in shape[1:] if is_pack(e)]
         if packs:
             raise DeclarationError(f"{self.name}: {name} has {show(packs[0])} behind another axis; a pack comes first.")
         self.tensors[name] = Tensor(name, tuple(shape), dtype, Role.INPUT, optional, named=True)
@@ -392,7 +391,7 @@ class Draft:
                         f"{r.name} has {ranks[r.name]} axes."
                     )
             for i in () if self.scratch else p.order:
-                if i.name in ranks or i.name in self.dims and not self.dims[i.name].pack:
+                if i.name in ranks or i.name in self.dims and not is_pack(i):
                     raise DeclarationError(f"{self.name}: {i.name} is both an index and the name of a tensor or size.")
         for name in outputs:
             if name not in ranks or name in self.tensors:
@@ -431,7 +430,7 @@ class Draft:
 
     def _check_packs(self, equations: Sequence[Equation]) -> None:
         for e in equations:
-            packs = [i.name for i, _ in e.box if i.name in self.dims and self.dims[i.name].pack]
+            packs = [i.name for i, _ in e.box if is_pack(i)]
             if len(packs) > 1:
                 raise UnsupportedError(
                     f"{self.name}: {show_element(e.target, e.subscripts)} runs over two packs, {' and '.join(packs)}, "

@@ -33,9 +33,7 @@ def with_dtypes(
     return result, targets
 
 
-def _one_pass(
-    equations: Sequence[Equation], known: Mapping[str, Dtype]
-) -> tuple[list[Equation], dict[str, Dtype]]:
+def _one_pass(equations: Sequence[Equation], known: Mapping[str, Dtype]) -> tuple[list[Equation], dict[str, Dtype]]:
     """The same, where `known` says what stands behind its readers is; it is an integer until that is known."""
     kinds = dict(known)
     targets: dict[str, Dtype] = {}

@@ -40,9 +40,7 @@ def variants(body: Expr, optional: Collection[str], additive: bool, function: st
     ]
 
 
-def _hidden(
-    body: Expr, name: str, others: Collection[str], additive: bool, function: str
-) -> list[tuple[Expr, When]]:
+def _hidden(body: Expr, name: str, others: Collection[str], additive: bool, function: str) -> list[tuple[Expr, When]]:
     """The variants by the other inputs, while `name` is a plain factor."""
     hidden: dict[Expr, Expr] = {r: ref(f"#{r.name}", *r.subscripts) for r in refs(body) if r.name == name}
     shown = {v: k for k, v in hidden.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import ShapeError
@@ -66,6 +66,11 @@ class Slot:
     s: Expr
     writes: bool
 
+    @property
+    def place(self) -> str:
+        """For messages: where it stands."""
+        return f"in {self.name} (axis {self.axis})"
+
 
 class Ranges:
     """Infers the extent of every index and the shape of every tensor, in rounds.
@@ -114,7 +119,7 @@ class Ranges:
 
     def solve(self) -> tuple[dict[tuple[int, Index], Expr], dict[str, tuple[Expr, ...]]]:
         rounds = (self._as_given, self._plain, self._matrices, self._literal, self._affine, self._read, self._mixed)
-        while any(told() for told in rounds):
+        while any(self._is_news(told) for told in rounds):
             pass
         for number, p in enumerate(self.pending):
             for i in p.order:
@@ -122,6 +127,16 @@ class Ranges:
                     self._ask(p, i)
             self._check_literals(p)
         return self.extents, {name: self._shape(name) for name in self.shapes}
+
+    def _is_news(self, told: Callable[[], None]) -> bool:
+        """Whether a round tells the extent of an index, or of an axis, that was not known."""
+        before = len(self.extents), [shape.count(None) for shape in self.shapes.values()]
+        told()
+        return before != (len(self.extents), [shape.count(None) for shape in self.shapes.values()])
+
+    def _tell(self, number: int, i: Index, extent: Expr, place: str) -> None:
+        self.extents[number, i] = extent
+        self.told_by[number, i] = place
 
     def _shape(self, name: str) -> tuple[Expr, ...]:
         shape = self.shapes[name]
@@ -133,48 +148,37 @@ class Ranges:
             )
         return tuple(e for e in shape if e is not None)
 
-    def _as_given(self) -> bool:
+    def _as_given(self) -> None:
         """What the user gave; one that follows another index waits for the extent of that."""
-        news = False
         for number, p in enumerate(self.pending):
             for i, extent in p.extents.items():
                 known = self._settled(number, extent)
                 if (number, i) not in self.extents and not any(r.name == EXTENT for r in refs(known)):
-                    self.extents[number, i] = known
-                    self.told_by[number, i] = "as given"
-                    news = True
-        return news
+                    self._tell(number, i, known, "as given")
 
-    def _plain(self) -> bool:
+    def _plain(self) -> None:
         """A plain subscript and the axis it stands in have one extent."""
-        news = False
         for slot in self.slots:
             if not isinstance(slot.s, Index) or (slot.name, slot.axis) in self.mixed:
                 continue
             here, there = self.extents.get((slot.number, slot.s)), self.shapes[slot.name][slot.axis]
             if here is None and there is not None and not self._is_given(slot.number, slot.s):
-                self._tell(slot, slot.s, there)
-                news = True
+                self._tell(slot.number, slot.s, there, slot.place)
             elif here is not None and there is None and slot.writes:
                 self.shapes[slot.name][slot.axis] = here
-                news = True
             elif here is not None and there is not None and not equal(here, there):
                 self._clash(slot, slot.s, here, there)
-        return news
 
-    def _mixed(self) -> bool:
+    def _mixed(self) -> None:
         """An axis that is written at `n + i` too tells how far a plain subscript runs where nothing else does."""
-        news = False
         for slot in self.slots:
             there = self.shapes[slot.name][slot.axis]
             if not isinstance(slot.s, Index) or there is None or self._is_given(slot.number, slot.s):
                 continue
             if (slot.number, slot.s) not in self.extents:
-                self._tell(slot, slot.s, there)
-                news = True
-        return news
+                self._tell(slot.number, slot.s, there, slot.place)
 
-    def _read(self) -> bool:
+    def _read(self) -> None:
         """An axis of a result is as long as its readers ask, by what they read besides or else as they were given."""
         for name, shape in self.shapes.items():
             for axis, extent in enumerate(shape):
@@ -186,20 +190,14 @@ class Ranges:
                 follow = [e for (number, i), e in asked.items() if i not in self.pending[number].extents]
                 if asked:
                     shape[axis] = follow[0] if follow else most([*asked.values()])
-                    return True
-        return False
+                    return
 
     def _is_given(self, number: int, i: Index) -> bool:
         """Whether the user said how far the index runs, be it by another one."""
         return i in self.pending[number].extents
 
-    def _tell(self, slot: Slot, i: Index, extent: Expr) -> None:
-        self.extents[slot.number, i] = extent
-        self.told_by[slot.number, i] = f"in {slot.name} (axis {slot.axis})"
-
-    def _matrices(self) -> bool:
+    def _matrices(self) -> None:
         """The axes of a function of matrices are as long as its row says; the smaller side is `k`."""
-        news = False
         for number, p in enumerate(self.pending):
             if p.reduce not in MATRICES:
                 continue
@@ -222,25 +220,21 @@ class Ranges:
                 sizes = row_sizes(row, [self.extents[number, i] for i in reduced])
                 for letter, i in zip(row.result.split(), result, strict=True):
                     if (number, i) not in self.extents:
-                        self.extents[number, i] = sizes[letter]
-                        self.told_by[number, i] = f"by {row.function}"
-                        news = True
-        return news
+                        self._tell(number, i, sizes[letter], f"by {row.function}")
 
     def _clash(self, slot: Slot, i: Index, here: Expr, there: Expr) -> None:
-        number, name, axis, p = slot.number, slot.name, slot.axis, self.pending[slot.number]
+        number, name, p = slot.number, slot.name, self.pending[slot.number]
         if i in p.extents and (name != p.target or name in self.given):
             return  # a given extent wins; that it fits is checked when the code runs
         raise ShapeError(
             f"{self.name}: {i.name} has two sizes in {show_element(p.target, p.subscripts)}\n"
             f"    it runs over {show(here)} {self.told_by.get((number, i), '')}\n"
-            f"    and over {show(there)} in {name} (axis {axis})\n"
+            f"    and over {show(there)} {slot.place}\n"
             f"  Give both axes one name, or use two indices."
         )
 
-    def _literal(self) -> bool:
+    def _literal(self) -> None:
         """An axis of a result that is written at expressions reaches as far as the largest of them."""
-        news = False
         for name, shape in self.shapes.items():
             for axis, extent in enumerate(shape):
                 if extent is not None:
@@ -252,10 +246,8 @@ class Ranges:
                         ends.append(largest(self._settled(number, p.subscripts[axis]), known))
                 if all(e is not None for e in ends):
                     shape[axis] = most([tidy(e + 1) for e in ends if e is not None])
-                    news = True
-        return news
 
-    def _affine(self) -> bool:
+    def _affine(self) -> None:
         """`S*i + rest` over an axis of h elements: i runs over (h - 1 - max(rest))//S + 1."""
         for slot in self.slots:
             number, name, axis, s = slot.number, slot.name, slot.axis, slot.s
@@ -273,9 +265,7 @@ class Ranges:
             if ref(EXTENT, i) in refs(s):
                 inner = _merged(s, i, extent, known)
                 if inner is not None:
-                    self.extents[number, i] = inner
-                    self.told_by[number, i] = f"by {name} (axis {axis})"
-                    return True
+                    return self._tell(number, i, inner, slot.place)
                 continue
             step = coefficient(s, i)
             if step is None:
@@ -284,16 +274,14 @@ class Ranges:
             if most is None:
                 continue
             if is_exact(step) and value_of(step) < 0:
-                self.extents[number, i] = tidy(apply("floordiv", most, -step) + 1)
+                found = tidy(apply("floordiv", most, -step) + 1)
             elif step is ONE:
-                self.extents[number, i] = tidy(extent - most)
+                found = tidy(extent - most)
             elif size(whole := tidy(extent - 1 - most + step)) < size(less := tidy(extent - 1 - most)):
-                self.extents[number, i] = apply("floordiv", whole, step)
+                found = apply("floordiv", whole, step)
             else:
-                self.extents[number, i] = apply("floordiv", less, step) + 1
-            self.told_by[number, i] = f"by {show_element(name, (s,))}"
-            return True
-        return False
+                found = apply("floordiv", less, step) + 1
+            return self._tell(number, i, found, f"by {show_element(name, (s,))}")
 
     def _check_literals(self, p: Pending) -> None:
         """Refuse `y[2]` beside `y[i:2]`."""

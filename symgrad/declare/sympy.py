@@ -77,7 +77,7 @@ def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dic
         if isinstance(x, sympy.Symbol):
             if x in known:
                 raise DeclarationError(f"{draft.name}: {x} is an input twice.")
-            draft.input(name, [draft.dim("...", pack=True)] if bare else [])
+            draft.input(name, [draft.dim("...")] if bare else [])
             known[x] = ref(name, _PACK) if bare else ref(name)
         elif isinstance(x, (sympy.MatrixBase, sympy.MatrixSymbol)):
             shape = _literal_shape(draft.name, name, x)
@@ -98,9 +98,7 @@ def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dic
 def _name_of(draft: Draft, x: Input) -> str:
     if isinstance(x, sympy.MatrixBase):
         raise DeclarationError(f"{draft.name}: a matrix of symbols has no name; pass the inputs as {{'p': {x}}}.")
-    if not isinstance(x, (sympy.Symbol, sympy.MatrixSymbol)):
-        raise DeclarationError(f"{draft.name}: the input {x} is neither a symbol nor a matrix of symbols.")
-    return str(x.name)
+    return str(getattr(x, "name", x))
 
 
 def _literal_shape(function: str, name: str, x: Any) -> tuple[int, ...]:
@@ -248,7 +246,7 @@ class _Reader:
 
     def _number(self, node: Any) -> Expr:
         if isinstance(node, sympy.Rational):
-            return const(Fraction(int(node.p), int(node.q)))
+            return const(_fraction(node))
         if isinstance(node, sympy.Float):
             return const(float(node))
         if node in (sympy.oo, -sympy.oo):
@@ -291,7 +289,7 @@ def _quotient(originals: Sequence[Any], factors: list[Expr]) -> Expr:
     sign = 1
     for original, factor in zip(originals, factors, strict=True):
         if isinstance(original, sympy.Rational):
-            value = Fraction(int(original.p), int(original.q))
+            value = _fraction(original)
             sign = -sign if value < 0 else sign
             if abs(value.numerator) != 1:
                 above.insert(0, const(abs(value.numerator)))
@@ -313,6 +311,10 @@ def _quotient(originals: Sequence[Any], factors: list[Expr]) -> Expr:
     return result if sign > 0 else -result
 
 
+def _fraction(number: sympy.Rational) -> Fraction:
+    return Fraction(int(number.p), int(number.q))
+
+
 def _falls(exponent: Any) -> bool:
     return isinstance(exponent, sympy.Rational) and exponent < 0
 
@@ -322,7 +324,7 @@ def _power(base: Any, exponent: Any, b: Expr, e: Expr) -> Expr:
         return apply("exp", e)
     if not isinstance(exponent, sympy.Rational):
         return b**e
-    raised = const(abs(Fraction(int(exponent.p), int(exponent.q))))
+    raised = const(abs(_fraction(exponent)))
     root = apply("sqrt", b) if exponent in (sympy.S.Half, -sympy.S.Half) else b**raised
     return 1 / root if exponent < 0 else root
 

@@ -675,7 +675,7 @@ def test_a_long_chain_takes_linear_time():
     draft = Draft("chain")
     i = index("...")
     for name in "xyz":
-        draft.input(name, [draft.dim("...", pack=True)])
+        draft.input(name, [draft.dim("...")])
     x, y, z = (ref(name, i) for name in "xyz")
     for step in range(400):
         x, y, z = apply("sin", y * z + x * (step + 2)), x * z - y, apply("cos", x) * y + z / (1 + x * x)

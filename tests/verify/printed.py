@@ -11,7 +11,7 @@ I, J, K = index("i"), index("j"), index("l")
 
 def squares() -> Function:
     d = Draft("squares")
-    d.dim("...", pack=True)
+    d.dim("...")
     p = index("...")
     for name in "xy":
         d.input(name, (ref("..."),))

@@ -134,7 +134,7 @@ def test_a_wrong_witness_is_noticed(monkeypatch, fresh_partials):
 
 def pointwise(name, body, inputs="x"):
     d = Draft(name)
-    d.dim("...", pack=True)
+    d.dim("...")
     for i in inputs:
         d.input(i, (ref("..."),))
     d.define("out", (index("..."),), body(*(ref(i, index("...")) for i in inputs)))

@@ -10,12 +10,12 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, product, show
 from ...expr.sizes import equal
 from ...ops import NAMES, OPS
+from ..names import is_pack
 from .graph import (
     Node,
     axes_of,
     bound,
     constant,
-    is_pack,
     read,
     value,
 )

@@ -15,8 +15,9 @@ import numpy as np
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, is_exact, show, value_of
 from ...ops import OPS
+from ..names import is_pack
 from .arithmetic import combined, elementwise, matmul
-from .graph import Value, constant, is_pack
+from .graph import Value, constant
 from .numpy_functions import METHODS, call_function, call_method, call_ufunc
 from .reshaping import swapaxes, transpose
 from .subscripts import selected

@@ -17,9 +17,10 @@ from ...expr import Expr, const, is_exact, ref, show
 from ...expr.sizes import equal
 from ...ir import Function, show_element
 from ..draft import Draft
+from ..names import is_pack
 from .arrays import Array, as_array
 from .formula import formula
-from .graph import Node, constant, input_of, is_pack, read, value
+from .graph import Node, constant, input_of, read, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
@@ -181,7 +182,7 @@ def _trace(declared: Declared) -> Function:
 def _size(draft: Draft, dim: str, sizes: dict[str, Expr]) -> Expr:
     if dim.isdecimal():
         return const(int(dim))
-    sizes[dim] = draft.dim(dim, pack=dim == "..." or dim.startswith("*"))
+    sizes[dim] = draft.dim(dim)
     return sizes[dim]
 
 
@@ -272,7 +273,7 @@ def _bind(
     """Check the shape of one argument against its declaration; return how many of its axes the pack takes."""
     shape = x._node.shape
     dims = kind.dims
-    packed = dims[:1] if dims and (dims[0] == "..." or dims[0].startswith("*")) else ()
+    packed = tuple(filter(is_pack, dims[:1]))
     own = dims[len(packed) :]
     lead = len(shape) - len(own)
     if lead < 0 or lead and not packed or not packed and shape and is_pack(shape[0]) and not own:

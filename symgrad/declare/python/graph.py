@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
+from ..names import is_pack
 
 _serials = itertools.count(1)
 
@@ -118,14 +119,9 @@ class Pieces(Node):
     log: Log = field(default_factory=Log)
 
 
-def is_pack(extent: Expr) -> bool:
-    """Whether an extent is that of a pack."""
-    return isinstance(extent, Ref) and extent.name[0] in ".*"
-
-
 def is_loop(i: Index) -> bool:
     """Whether an index is one that the user made."""
-    return i.name[0] not in "#.*"
+    return i.name[0] != "#" and not is_pack(i)
 
 
 def axes_of(shape: Sequence[Expr]) -> tuple[Index, ...]:

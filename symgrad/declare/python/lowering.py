@@ -18,6 +18,7 @@ from ...expr.names import Names
 from ...ops import OPS
 from ...ops.matrices import MATRICES
 from ..draft import Draft, fresh_letters
+from ..names import is_pack
 from .formula import Line
 from .graph import (
     Done,
@@ -26,7 +27,6 @@ from .graph import (
     Value,
     axes_of,
     is_loop,
-    is_pack,
     operands_of,
     places_of,
     reachable,
@@ -341,7 +341,7 @@ class _Letters:
         chosen: dict[Expr, Index] = {}
         counts: dict[Expr, int] = {}
         for i, extent in (*axes.items(), *over.items()):
-            if is_pack(extent) and i.name[0] in ".*":
+            if is_pack(extent) and is_pack(i):
                 continue
             letter = wishes.get(i) or (i.name if is_loop(i) else None)
             while letter is None or letter in used or letter in self._taken:  # as an index of a called function may be

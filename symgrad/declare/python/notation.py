@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ZERO, Expr, Index, index, ref, show
+from ...expr import ZERO, Expr, Index, index, show
 from ...expr import indices as indices_of
 from ...ir import NEUTRAL
-from ..names import check_name
+from ..names import check_name, is_pack
 from .arithmetic import elementwise, reduced
 from .arrays import Array, as_array
 from .building import Building
@@ -20,7 +20,6 @@ from .graph import (
     Written,
     axes_of,
     constant,
-    is_pack,
     read,
     value,
 )
@@ -180,11 +179,9 @@ class _Tensor:
         scope = inside("sg.tensor.new")
         extents: list[Expr] = []
         for part in split_sizes(shape):
-            pack = part if part == "..." else part if part.startswith("*") else None
-            found = ref(pack) if pack else scope.resolve(Written(read_size(part)))
-            if pack and (pack not in scope.sizes or extents):
+            if is_pack(part) and (part not in scope.sizes or extents):
                 raise DeclarationError(f"{part} is no pack of this declaration, or not in front.")
-            extents.append(scope.sizes[pack] if pack else found)
+            extents.append(scope.sizes[part] if is_pack(part) else scope.resolve(Written(read_size(part))))
         lead = int(bool(extents) and is_pack(extents[0]))
         return Building(Pieces(shape=tuple(extents), wish=name or "built"), lead)
 

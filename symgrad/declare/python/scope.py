@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import DeclarationError
 from ...expr import Expr, Index, Ref, refs, substitute
 from ..draft import Draft
-from ..names import check_name
+from ..names import check_name, is_pack
 from .graph import Node, Written
 
 
@@ -65,7 +65,7 @@ class Scope:
         known: dict[Expr, Expr] = {}
         for r in refs(extent.size):
             if r.name not in self.sizes:
-                names = ", ".join(n for n in self.sizes if n[0] not in ".*") or "none"
+                names = ", ".join(n for n in self.sizes if not is_pack(n)) or "none"
                 raise DeclarationError(f"{self.draft.name}: {r.name} is no size of this declaration. Known: {names}.")
             known[r] = self.sizes[r.name]
         return substitute(extent.size, known)

@@ -11,7 +11,7 @@ from ...errors import DeclarationError
 from ...expr import show
 from ...ir import Dtype
 from ..draft import Draft
-from ..names import check_name
+from ..names import check_name, is_pack
 from ..text import declare_inputs
 from .sizes import split_sizes
 
@@ -42,8 +42,7 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
         raise DeclarationError(f'{what}[...] takes the sizes as one string: {what}["n k"].')
     parts = split_sizes(text)
     for place, part in enumerate(parts):
-        pack = part == "..." or part.startswith("*")
-        if pack and place:
+        if is_pack(part) and place:
             raise DeclarationError(f'{what}["{text}"]: {part} stands for leading axes; it comes first.')
         if not part.isdecimal() and part != "...":
             check_name(part.removeprefix("*"), "size")

@@ -11,8 +11,9 @@ import numpy as np
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Expr, const, is_exact, show, value_of
 from ...expr.sizes import floor_divide, tidy
+from ..names import is_pack
 from .arithmetic import broadcast
-from .graph import Node, is_pack, places_of, read, value
+from .graph import Node, places_of, read, value
 from .values import Traced, is_condition, size_of, traced
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
 from ...errors import DeclarationError, FormulaError
 from .tokenizer import MAX_DEPTH, Formula, Token
 
+T = TypeVar("T")
 HINTS: Mapping[str, str] = {
     "if": "Write where(condition, then, otherwise).",
     "lambda": "Write the function itself, as in f(x) = x**2.",
@@ -49,6 +51,13 @@ class Cursor:
         if self.token.text != text or self.token.kind != "symbol":
             raise self.unexpected(f"{text!r} is missing {where}")
         return self.next()
+
+    def listed(self, read: Callable[[], T]) -> list[T]:
+        """What `read` reads, once or with commas between."""
+        found = [read()]
+        while self.accept(","):
+            found.append(read())
+        return found
 
     def expect_name(self, what: str) -> Token:
         if self.token.kind != "name":

@@ -160,11 +160,7 @@ class _Declaration(HeaderReader):
 
     def _block(self) -> list[str]:
         """`name(inputs) -> outputs: statement; ...`."""
-        listed: list[Token] = []
-        if self.accept("->"):
-            listed.append(self.expect_name("the name of an output"))
-            while self.accept(","):
-                listed.append(self.expect_name("the name of an output"))
+        listed = self.listed(lambda: self.expect_name("the name of an output")) if self.accept("->") else []
         self.expect(":", f"before the statements of {self.draft.name}")
         statements = self._statements()
         if not statements:

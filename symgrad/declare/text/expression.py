@@ -23,6 +23,7 @@ from ...expr import (
 from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
+from ..names import is_pack
 from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
 from .tokenizer import Formula, Token
@@ -165,11 +166,7 @@ class ExpressionReader(Names):
         """Read `solve(A, b)` with names of arrays (or functions of such) between the brackets, and define it."""
         token = self.next()
         self.next()
-        operands: list[Named] = []
-        while True:
-            operands.append(self._array())
-            if not self.accept(","):
-                break
+        operands = self.listed(self._array)
         self.expect(")", f"behind the arrays of {token.text}")
         if len(operands) != arity(token.text):
             many = "1 array" if arity(token.text) == 1 else f"{arity(token.text)} arrays"
@@ -197,16 +194,13 @@ class ExpressionReader(Names):
             said = f"a function of whole arrays takes {token.text} by its name, without subscripts."
             raise self.error(self.token, said)
         if tensor is not None:
-            first = tensor.shape[0] if tensor.shape else None
-            pack = first.name if isinstance(first, Ref) and self.draft.dims[first.name].pack else ""
-            return Named(token.text, len(tensor.shape), pack)
+            subscripts = tensor.shape
         if subscripts is None:
             if token.text in self.axes:
                 raise self.error(token, f"{token.text} is defined behind this place. Define it before.")
             raise self.unknown(token, [*self.draft.tensors, *self.draft.targets])
-        head = subscripts[0] if subscripts else None
-        pack = head.name if isinstance(head, Index) and not head.name.isidentifier() else ""
-        return Named(token.text, len(subscripts), pack)
+        packs = [s.name for s in subscripts[:1] if isinstance(s, (Index, Ref)) and is_pack(s)]
+        return Named(token.text, len(subscripts), *packs)
 
     # calls
 
@@ -240,32 +234,17 @@ class ExpressionReader(Names):
 
     def _arguments(self) -> list[Expr]:
         self.next()
-        args: list[Expr] = []
         with self.deeper():
-            if not self.accept(")"):
-                args.append(self.expression())
-                while self.accept(","):
-                    args.append(self.expression())
-                self.expect(")", "behind the arguments")
+            args = [] if self.token.text == ")" else self.listed(self.expression)
+            self.expect(")", "behind the arguments")
         return args
 
     def _piecewise(self) -> Expr:
         """`Piecewise((a, c), (b, True))`: SymPy's order, the value before its condition."""
         token = self.next()
         self.next()
-        pieces: list[tuple[Expr, Expr]] = []
         with self.deeper():
-            while True:
-                if not self.accept("("):
-                    raise self.unexpected("a pair (value, condition) is missing")
-                then = self.expression()
-                if self.token.text == ")":
-                    raise self.error(self.token, "a piece is a pair (value, condition).")
-                self.expect(",", "behind the value of a piece")
-                pieces.append((then, self.expression()))
-                self.expect(")", "behind the condition of a piece")
-                if not self.accept(","):
-                    break
+            pieces = self.listed(self._piece)
         self.expect(")", "behind the pieces")
         value, last = pieces.pop()
         if last is not ONE:
@@ -273,6 +252,17 @@ class ExpressionReader(Names):
         for then, condition in reversed(pieces):
             value = select(condition, then, value)
         return value
+
+    def _piece(self) -> tuple[Expr, Expr]:
+        if not self.accept("("):
+            raise self.unexpected("a pair (value, condition) is missing")
+        then = self.expression()
+        if self.token.text == ")":
+            raise self.error(self.token, "a piece is a pair (value, condition).")
+        self.expect(",", "behind the value of a piece")
+        condition = self.expression()
+        self.expect(")", "behind the condition of a piece")
+        return then, condition
 
     def _given(self) -> Expr:
         """`given(mask, then, otherwise)`: what counts with and without an optional input."""

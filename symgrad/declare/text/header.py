@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...expr import Expr, const
 from ...ir import Dtype
+from ..names import is_pack
 from .expression import ExpressionReader
 from .names import check_own_name
 
@@ -21,20 +22,16 @@ class HeaderReader(ExpressionReader):
         self.elementwise = bool(tokens) and tokens[0].text != ";" and not any(t.text == "[" for t in tokens)
         self.next()
         if self.token.text not in (")", ";"):
-            self._input()
-            while self.accept(","):
-                self._input()
+            self.listed(self._input)
         if self.accept(";"):
-            self._option()
-            while self.accept(","):
-                self._option()
+            self.listed(self._option)
         if self.here != end:
             raise self.unexpected("',' or ')' is missing" if self.token.text != "=" else "an option stands behind ';'")
         self.next()
 
     def _input(self) -> None:
         token = self.expect_name("the name of an input")
-        shape: list[Expr] = [self.draft.dim("...", pack=True)] if self.elementwise else []
+        shape: list[Expr] = [self.draft.dim("...")] if self.elementwise else []
         with self.at(token):
             check_own_name(token.text, "input")
         if self.token.text == "[":
@@ -54,31 +51,25 @@ class HeaderReader(ExpressionReader):
 
     def _shape(self) -> list[Expr]:
         self.next()
-        shape: list[Expr] = []
         if self.accept("]"):
-            return shape
-        while True:
-            token = self.token
-            if self.at_pack():
-                token = self.pack_name()
-                with self.at(token):
-                    shape.append(self.draft.dim(token.text, pack=True))
-            elif token.kind == "number" and token.text.isdigit():
-                shape.append(const(int(self.next().text)))
-            elif token.kind == "name":
-                with self.at(self.next()):
-                    check_own_name(token.text, "size")
-                    shape.append(self.draft.dim(token.text))
-            else:
-                raise self.unexpected("a size is missing")
-            if not self.accept(","):
-                break
+            return []
+        shape = self.listed(self._size)
         if self.token.text != "]":
             raise self.error(
                 self.token, "an axis of an input is a name, a whole number or `...`. Give it a name of its own."
             )
         self.next()
         return shape
+
+    def _size(self) -> Expr:
+        token = self.token
+        if token.kind == "number" and token.text.isdigit():
+            return const(int(self.next().text))
+        if token.kind != "name" and not self.at_pack():
+            raise self.unexpected("a size is missing")
+        token = self.pack_name() if self.at_pack() else self.next()
+        with self.at(token):
+            return self.draft.dim(token.text if is_pack(token.text) else check_own_name(token.text, "size"))
 
     def _option(self) -> None:
         token = self.expect_name("the name of an option")

@@ -13,7 +13,7 @@ from ...ops import NAMES, OPS
 from ...ops.limits import INFINITY
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS
-from ..names import check_name
+from ..names import check_name, is_pack
 from .operators import SUM, Operators
 from .tokenizer import Formula, Token
 
@@ -68,7 +68,7 @@ class Names(Operators):
             raise self.error(token, f"{name} is a function. Write {usage}.")
         if self.undeclared and self.token.text != "[":
             with self.at(token):
-                self.draft.input(name, [self.draft.dim("...", pack=True)])
+                self.draft.input(name, [self.draft.dim("...")])
             self.axes[name] = 1
             return self._element(token)
         if self.undeclared:
@@ -133,15 +133,10 @@ class Names(Operators):
 
     def subscripts(self, owner: Token) -> tuple[Expr, ...]:
         self.expect("[", "here")
-        found: list[Expr] = []
-        if not self.accept("]"):
-            while True:
-                found.append(self.subscript())
-                if self.token.text == ":":
-                    raise self.error(self.token, "a subscript is one position. Name an index, and read x[i+1].")
-                if not self.accept(","):
-                    break
-            self.expect("]", f"at the end of the subscripts of {owner.text}")
+        found = [] if self.token.text == "]" else self.listed(self.subscript)
+        if self.token.text == ":":
+            raise self.error(self.token, "a subscript is one position. Name an index, and read x[i+1].")
+        self.expect("]", f"at the end of the subscripts of {owner.text}")
         return tuple(found)
 
     def subscript(self) -> Expr:
@@ -223,7 +218,7 @@ class Names(Operators):
         name = token.text
         if name in self.bound:
             raise self.error(token, f"the index {name} is taken already around this place. Use another letter.")
-        pack = name == "..." or name.startswith("*")
+        pack = is_pack(name)
         if not pack and (name in self.axes or name in self.numbers()):
             what = "a size or an option" if name in self.numbers() else "a tensor"
             raise self.error(token, f"{name} is {what}, and cannot be an index as well. Use another letter.")
