@@ -195,9 +195,7 @@ def _tell_lacking(lacking: Sequence[str]) -> None:
 def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, targets: Sequence[str]) -> int:
     """Print how the files on disk differ from what would be printed; return the exit code."""
     files = [
-        file
-        for function in found.functions
-        for file in _files(out, function, _printed(function, languages, ways, []))
+        file for function in found.functions for file in _files(out, function, _printed(function, languages, ways, []))
     ]
     wrong = [lines for file in files if (lines := difference(file))]
     wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(found, languages, ways, out, files)]
@@ -214,9 +212,7 @@ def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, ta
     return FINDING
 
 
-def _stale(
-    found: Targets, languages: Sequence[str], ways: Ways, out: Path, files: Sequence[File]
-) -> list[Path]:
+def _stale(found: Targets, languages: Sequence[str], ways: Ways, out: Path, files: Sequence[File]) -> list[Path]:
     """Files on disk that symgrad wrote once for these functions, or for others of these modules, and prints no more."""
     stale: list[Path] = []
     for function in found.functions:

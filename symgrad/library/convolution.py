@@ -76,9 +76,10 @@ def grouped_conv1d(
     i = sg.indices("i", i="(w + 2*padding - dilation*(k - 1) - 1)//stride + 1")
     at = stride * i + dilation * r - padding
     inside = (at >= 0) & (at < w)
-    return sg.tensor[b, sg.merge(g, f), i](
-        sg.sum[e, r](sg.where(inside, parts[b, g, e, at], 0) * filters[g, f, e, r])
-    ) + bias[:, None]
+    return (
+        sg.tensor[b, sg.merge(g, f), i](sg.sum[e, r](sg.where(inside, parts[b, g, e, at], 0) * filters[g, f, e, r]))
+        + bias[:, None]
+    )
 
 
 @sg.function
@@ -106,9 +107,7 @@ def grouped_conv2d(
 
 
 @sg.function
-def depthwise_conv2d(
-    x: sg.Tensor["n c h w"], weight: sg.Tensor["c p q"], *, stride: int = 1, padding: int = 0
-):
+def depthwise_conv2d(x: sg.Tensor["n c h w"], weight: sg.Tensor["c p q"], *, stride: int = 1, padding: int = 0):
     """Each channel by a filter of its own; what lies outside of x counts as 0."""
     b, d, r, s = sg.indices("b d r s")
     i = sg.indices("i", i="(h + 2*padding - p)//stride + 1")

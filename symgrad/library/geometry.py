@@ -92,9 +92,7 @@ def se3_transform(rotation: sg.Tensor["3 3"], translation: sg.Tensor["3"], p: sg
 
 
 @sg.function
-def project(
-    p: sg.Tensor["... 3"], focal: sg.Tensor["2"], center: sg.Tensor["2"], distortion: sg.Tensor["2"]
-):
+def project(p: sg.Tensor["... 3"], focal: sg.Tensor["2"], center: sg.Tensor["2"], distortion: sg.Tensor["2"]):
     """A pinhole camera with radial distortion: focal (1 + k1 r^2 + k2 r^4) (x, y) / z + center."""
     x, y, z = p
     u, v = x / z, y / z

@@ -51,9 +51,7 @@ def linear_gelu(x: sg.Tensor["n k"], weight: sg.Tensor["m k"], bias: sg.Tensor["
 
 
 @sg.function
-def swiglu_layer(
-    x: sg.Tensor["n k"], gate: sg.Tensor["h k"], up: sg.Tensor["h k"], down: sg.Tensor["m h"]
-):
+def swiglu_layer(x: sg.Tensor["n k"], gate: sg.Tensor["h k"], up: sg.Tensor["h k"], down: sg.Tensor["m h"]):
     """(silu(x @ gate.T) * (x @ up.T)) @ down.T."""
     hidden = silu(x @ gate.T) * (x @ up.T)
     return hidden @ down.T
@@ -92,9 +90,7 @@ def highway(
 
 
 @sg.function
-def bilinear(
-    x: sg.Tensor["n a"], y: sg.Tensor["n b"], weight: sg.Tensor["m a b"], bias: sg.Tensor["m"] = None
-):
+def bilinear(x: sg.Tensor["n a"], y: sg.Tensor["n b"], weight: sg.Tensor["m a b"], bias: sg.Tensor["m"] = None):
     """sum over a and b of x[a] weight[m, a, b] y[b], + bias."""
     i, o, a, b = sg.indices("i o p q")
     return sg.tensor[i, o](sg.sum[a, b](x[i, a] * weight[o, a, b] * y[i, b])) + bias
@@ -165,9 +161,7 @@ def causal_attention(q: sg.Tensor["n d"], k: sg.Tensor["n d"], v: sg.Tensor["n e
 
 
 @sg.function
-def masked_attention(
-    q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], mask: sg.Bool["n m"]
-):
+def masked_attention(q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], mask: sg.Bool["n m"]):
     """Attention in which each place sees those where mask holds; NaN where a place sees none, as in torch."""
     score = q @ k.mT / sg.sqrt(q.shape[-1])
     seen = sg.where(mask, score, -np.inf)
@@ -176,9 +170,7 @@ def masked_attention(
 
 
 @sg.function
-def biased_attention(
-    q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], bias: sg.Tensor["n m"]
-):
+def biased_attention(q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], bias: sg.Tensor["n m"]):
     """softmax(q @ k.T / sqrt(d) + bias) @ v: a mask that is added, or what depends on the places."""
     score = q @ k.mT / sg.sqrt(q.shape[-1]) + bias
     weights = softmax(score)
@@ -270,9 +262,7 @@ def lstm_cell(
 
 
 @sg.function
-def factorization_machine(
-    x: sg.Tensor["n d"], bias: sg.Tensor[""], weight: sg.Tensor["d"], factors: sg.Tensor["d k"]
-):
+def factorization_machine(x: sg.Tensor["n d"], bias: sg.Tensor[""], weight: sg.Tensor["d"], factors: sg.Tensor["d k"]):
     """bias + x @ weight + sum over i < j of (factors[i] . factors[j]) x[i] x[j] (Rendle, 2010)."""
     x_squared, factors_squared = x**2, factors**2
     squares = (x @ factors) ** 2 - x_squared @ factors_squared

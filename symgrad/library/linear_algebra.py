@@ -147,9 +147,7 @@ def gaussian_process_nll(kernel: sg.Tensor["n n"], y: sg.Tensor["n"], *, noise: 
 
 
 @sg.function
-def kalman_update(
-    x: sg.Tensor["n"], p: sg.Tensor["n n"], z: sg.Tensor["m"], h: sg.Tensor["m n"], r: sg.Tensor["m m"]
-):
+def kalman_update(x: sg.Tensor["n"], p: sg.Tensor["n n"], z: sg.Tensor["m"], h: sg.Tensor["m n"], r: sg.Tensor["m m"]):
     """The state and its covariance after a measurement z = h @ x + noise of covariance r."""
     projected = h @ p
     innovation = projected @ h.T + r

@@ -18,9 +18,7 @@ def mse_loss(prediction: sg.Tensor["n m"], target: sg.Tensor["n m"]):
 
 
 @sg.function
-def linear_mse(
-    x: sg.Tensor["n k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m"], target: sg.Tensor["n m"]
-):
+def linear_mse(x: sg.Tensor["n k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m"], target: sg.Tensor["n m"]):
     """A linear layer and its mean squared error as one function."""
     prediction = linear(x, weight, bias)
     return mse_loss(prediction, target)
@@ -47,9 +45,7 @@ def rmse_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."]):
 
 
 @sg.function
-def weighted_mse_loss(
-    prediction: sg.Tensor["..."], target: sg.Tensor["..."], weight: sg.Tensor["..."]
-):
+def weighted_mse_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], weight: sg.Tensor["..."]):
     """sum(weight (prediction - target)^2) / sum(weight)."""
     return (weight * (prediction - target) ** 2).sum() / weight.sum()
 
@@ -122,9 +118,7 @@ def nll_loss(log_p: sg.Tensor["n c"], target: sg.Int["n"], weight: sg.Tensor["c"
 
 
 @sg.function
-def nll_loss_ignoring(
-    log_p: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = -100
-):
+def nll_loss_ignoring(log_p: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = -100):
     """The mean of -log_p[i, target[i]] over the i whose target is not ignore_index."""
     i = sg.indices("i")
     total = sg.sum[i](sg.where(target[i] != ignore_index, log_p[i, target[i]], 0))
@@ -138,9 +132,7 @@ def weighted_cross_entropy(logits: sg.Tensor["n c"], target: sg.Int["n"], weight
 
 
 @sg.function
-def cross_entropy_ignoring(
-    logits: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = -100
-):
+def cross_entropy_ignoring(logits: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = -100):
     """The cross entropy over the rows whose target is not ignore_index."""
     return nll_loss_ignoring(log_softmax(logits), target, ignore_index=ignore_index)
 
@@ -211,9 +203,7 @@ def cosine_similarity(x: sg.Tensor["... n"], y: sg.Tensor["... n"]):
 
 
 @sg.function
-def cosine_embedding_loss(
-    x: sg.Tensor["n d"], y: sg.Tensor["n d"], label: sg.Tensor["n"], *, margin: float = 0.0
-):
+def cosine_embedding_loss(x: sg.Tensor["n d"], y: sg.Tensor["n d"], label: sg.Tensor["n"], *, margin: float = 0.0):
     """mean of 1 - cos where label is 1, else max(cos - margin, 0)."""
     cosine = cosine_similarity(x, y)
     return sg.where(label > 0, 1 - cosine, sg.relu(cosine - margin)).mean()
@@ -261,9 +251,7 @@ def multi_margin_loss(score: sg.Tensor["n c"], target: sg.Int["n"], *, margin: f
 
 
 @sg.function
-def gaussian_nll_loss(
-    mean: sg.Tensor["..."], target: sg.Tensor["..."], var: sg.Tensor["..."], *, eps: float = 1e-6
-):
+def gaussian_nll_loss(mean: sg.Tensor["..."], target: sg.Tensor["..."], var: sg.Tensor["..."], *, eps: float = 1e-6):
     """mean((log(v) + (mean - target)^2 / v) / 2) with v = max(var, eps)."""
     v = sg.maximum(var, eps)
     return ((sg.log(v) + (mean - target) ** 2 / v) / 2).mean()
@@ -290,17 +278,13 @@ def triplet_margin_loss(
 
 
 @sg.function
-def margin_ranking_loss(
-    x: sg.Tensor["..."], y: sg.Tensor["..."], label: sg.Tensor["..."], *, margin: float = 0.0
-):
+def margin_ranking_loss(x: sg.Tensor["..."], y: sg.Tensor["..."], label: sg.Tensor["..."], *, margin: float = 0.0):
     """mean(max(-label (x - y) + margin, 0)): label is 1 where x should be larger, else -1."""
     return sg.relu(-label * (x - y) + margin).mean()
 
 
 @sg.function
-def contrastive_loss(
-    x: sg.Tensor["n d"], y: sg.Tensor["n d"], same: sg.Tensor["n"], *, margin: float = 1.0
-):
+def contrastive_loss(x: sg.Tensor["n d"], y: sg.Tensor["n d"], same: sg.Tensor["n"], *, margin: float = 1.0):
     """mean of d^2 where same is 1, else max(margin - d, 0)^2, with d = |x - y|."""
     distance = sg.sqrt(((x - y) ** 2).sum(axis=1))
     return (same * distance**2 + (1 - same) * sg.relu(margin - distance) ** 2).mean()
@@ -328,17 +312,13 @@ def dice_loss(p: sg.Tensor["n m"], target: sg.Tensor["n m"], *, smooth: float = 
 
 
 @sg.function
-def ridge_loss(
-    x: sg.Tensor["n d"], weight: sg.Tensor["d"], target: sg.Tensor["n"], *, penalty: float = 0.1
-):
+def ridge_loss(x: sg.Tensor["n d"], weight: sg.Tensor["d"], target: sg.Tensor["n"], *, penalty: float = 0.1):
     """mean((x @ weight - target)^2) + penalty sum(weight^2)."""
     return ((x @ weight - target) ** 2).mean() + penalty * (weight**2).sum()
 
 
 @sg.function
-def logistic_regression_loss(
-    x: sg.Tensor["n d"], weight: sg.Tensor["d"], bias, target: sg.Tensor["n"]
-):
+def logistic_regression_loss(x: sg.Tensor["n d"], weight: sg.Tensor["d"], bias, target: sg.Tensor["n"]):
     """The binary cross entropy of sigmoid(x @ weight + bias)."""
     return binary_cross_entropy_with_logits(x @ weight + bias, target)
 

@@ -4,9 +4,7 @@ from .. import declare as sg
 
 
 @sg.function
-def layer_norm(
-    x: sg.Tensor["... d"], gain: sg.Tensor["d"], bias: sg.Tensor["d"], *, eps: float = 1e-5
-):
+def layer_norm(x: sg.Tensor["... d"], gain: sg.Tensor["d"], bias: sg.Tensor["d"], *, eps: float = 1e-5):
     """(x - mean) / sqrt(var + eps) * gain + bias over the last axis."""
     centered = x - x.mean(axis=-1, keepdims=True)
     rstd = 1 / sg.sqrt((centered**2).mean(axis=-1, keepdims=True) + eps)
@@ -23,9 +21,7 @@ def rms_norm(x: sg.Tensor["... d"], gain: sg.Tensor["d"], *, eps: float = 1e-5):
 
 
 @sg.function
-def batch_norm(
-    x: sg.Tensor["n d"], gain: sg.Tensor["d"], bias: sg.Tensor["d"], *, eps: float = 1e-5
-):
+def batch_norm(x: sg.Tensor["n d"], gain: sg.Tensor["d"], bias: sg.Tensor["d"], *, eps: float = 1e-5):
     """(x - mean) / sqrt(var + eps) * gain + bias over the batch, as in training."""
     centered = x - x.mean(axis=0)
     rstd = 1 / sg.sqrt((centered**2).mean(axis=0) + eps)
@@ -34,9 +30,7 @@ def batch_norm(
 
 
 @sg.function
-def batch_norm2d(
-    x: sg.Tensor["n c h w"], gain: sg.Tensor["c"], bias: sg.Tensor["c"], *, eps: float = 1e-5
-):
+def batch_norm2d(x: sg.Tensor["n c h w"], gain: sg.Tensor["c"], bias: sg.Tensor["c"], *, eps: float = 1e-5):
     """(x - mean) / sqrt(var + eps) * gain + bias over the batch and the places of each channel, as in training."""
     centered = x - x.mean(axis=(0, 2, 3), keepdims=True)
     rstd = 1 / sg.sqrt((centered**2).mean(axis=(0, 2, 3), keepdims=True) + eps)
@@ -59,9 +53,7 @@ def batch_norm_eval(
 
 
 @sg.function
-def group_norm(
-    x: sg.Tensor["... g c p"], gain: sg.Tensor["g c"], bias: sg.Tensor["g c"], *, eps: float = 1e-5
-):
+def group_norm(x: sg.Tensor["... g c p"], gain: sg.Tensor["g c"], bias: sg.Tensor["g c"], *, eps: float = 1e-5):
     """(x - mean) / sqrt(var + eps) * gain + bias over the channels and places of each of g groups."""
     centered = x - x.mean(axis=(-2, -1), keepdims=True)
     rstd = 1 / sg.sqrt((centered**2).mean(axis=(-2, -1), keepdims=True) + eps)
@@ -70,9 +62,7 @@ def group_norm(
 
 
 @sg.function
-def instance_norm(
-    x: sg.Tensor["... c p"], gain: sg.Tensor["c"], bias: sg.Tensor["c"], *, eps: float = 1e-5
-):
+def instance_norm(x: sg.Tensor["... c p"], gain: sg.Tensor["c"], bias: sg.Tensor["c"], *, eps: float = 1e-5):
     """(x - mean) / sqrt(var + eps) * gain + bias over the places of each channel."""
     centered = x - x.mean(axis=-1, keepdims=True)
     rstd = 1 / sg.sqrt((centered**2).mean(axis=-1, keepdims=True) + eps)
@@ -132,8 +122,6 @@ def min_max_scale(x: sg.Tensor["... n"]):
 
 
 @sg.function
-def dynamic_tanh(
-    x: sg.Tensor["... d"], scale, gain: sg.Tensor["d"], bias: sg.Tensor["d"]
-):
+def dynamic_tanh(x: sg.Tensor["... d"], scale, gain: sg.Tensor["d"], bias: sg.Tensor["d"]):
     """tanh(scale x) gain + bias (Zhu and others, 2025)."""
     return sg.tanh(scale * x) * gain + bias

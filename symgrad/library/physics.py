@@ -75,9 +75,7 @@ def lotka_volterra(prey, predator, *, a: float = 1.1, b: float = 0.4, c: float =
 
 
 @sg.function
-def lorenz_step(
-    x, y, z, *, sigma: float = 10.0, rho: float = 28.0, beta: float = 8 / 3, dt: float = 0.01
-):
+def lorenz_step(x, y, z, *, sigma: float = 10.0, rho: float = 28.0, beta: float = 8 / 3, dt: float = 0.01):
     """One Euler step of the Lorenz system."""
     dx = sigma * (y - x)
     dy = x * (rho - z) - y
