@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..errors import DeclarationError
-from ..expr import Apply, Const, Expr, Ref, postorder, ref, refs, show, substitute, terms_of, total
+from ..expr import Apply, Const, Expr, Ref, postorder, refs, show, substitute, terms_of, total
 from ..ir import When
 
 
@@ -35,16 +35,9 @@ def variants(body: Expr, optional: Collection[str], additive: bool, function: st
     present = _settled(body, name, True)
     absent = _without(_settled(body, name, False), name, function)
     return [
-        *((b, ((name, True), *w)) for b, w in _hidden(present, name, others, additive, function)),
+        *((b, ((name, True), *w)) for b, w in variants(present, others, additive, function)),
         *((b, ((name, False), *w)) for b, w in variants(absent, others, additive, function)),
     ]
-
-
-def _hidden(body: Expr, name: str, others: Collection[str], additive: bool, function: str) -> list[tuple[Expr, When]]:
-    """The variants by the other inputs, while `name` is a plain factor."""
-    hidden: dict[Expr, Expr] = {r: ref(f"#{r.name}", *r.subscripts) for r in refs(body) if r.name == name}
-    shown = {v: k for k, v in hidden.items()}
-    return [(substitute(b, shown), w) for b, w in variants(substitute(body, hidden), others, additive, function)]
 
 
 def _mentioned(body: Expr, optional: Collection[str]) -> list[str]:

@@ -19,6 +19,7 @@ from ..later import sympy
 from ..ops import OPS, ROWS
 from ..ops.limits import INFINITY
 from .draft import Draft
+from .names import output_names
 from .python.formula import Line, formula
 
 Input: TypeAlias = "sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol"
@@ -48,7 +49,7 @@ def from_sympy(
     bare = all(isinstance(e, sympy.Symbol) for e in (inputs.values() if isinstance(inputs, Mapping) else inputs))
     front = (_PACK,) if bare else ()
     lines: list[Line] = []
-    named = _named(name, outputs)
+    named = _named(outputs)
     for target, expression in named.items():
         check = isinstance(outputs, Mapping)
         for place, shape, entry in _entries(expression):
@@ -57,8 +58,8 @@ def from_sympy(
             whole = (*(ref("...") for _ in front), *map(const, shape))
             draft.define(target, subscripts, body, dict.fromkeys(front, ref("...")), shape=whole, named=check)
             lines.append(Line(target, subscripts, "none", (), body))
-    automatic = ["out"] if len(named) == 1 else [f"out{k}" for k in range(len(named))]
-    text = formula(name, tuple(draft.tensors), tuple(named), lines, bare, short=list(named) == automatic)
+    short = list(named) == output_names(len(named))
+    text = formula(name, tuple(draft.tensors), tuple(named), lines, bare, short)
     function = draft.finish(tuple(named), text)
     if text.startswith(f"{name}("):
         return function.with_source(text)
@@ -109,14 +110,11 @@ def _literal_shape(function: str, name: str, x: Any) -> tuple[int, ...]:
     return (int(rows),) if int(columns) == 1 else (int(rows), int(columns))
 
 
-def _named(name: str, outputs: Any) -> dict[str, Any]:
+def _named(outputs: Any) -> dict[str, Any]:
     if isinstance(outputs, Mapping):
         return dict(outputs)
-    if not isinstance(outputs, (list, tuple, sympy.Tuple)):
-        return {"out": outputs}
-    if not outputs:
-        raise DeclarationError(f"{name} returns nothing; a function has at least one output.")
-    return {"out": outputs[0]} if len(outputs) == 1 else {f"out{k}": e for k, e in enumerate(outputs)}
+    several = list(outputs) if isinstance(outputs, (list, tuple, sympy.Tuple)) else [outputs]
+    return dict(zip(output_names(len(several)), several, strict=True))
 
 
 def _entries(expression: Any) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], Any]]:

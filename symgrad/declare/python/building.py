@@ -61,7 +61,7 @@ class Building(Array):
         if len(fits) != len(place.shape) or not all(map(equal, fits, place.shape)):
             inner = ", ".join(show(e) for e in place.shape)
             raise ShapeError(f"{x!r} does not fit into a place of shape ({inner}).")
-        if not adds and any(earlier.subscripts == place.subscripts for earlier in node.log.pieces):
+        if not adds and any(earlier.subscripts == place.subscripts for earlier in node.pieces):
             raise DeclarationError("an element is assigned twice; to add to it write +=.")
         shown = {i for i in indices(*place.subscripts) if is_loop(i)}
         loose = [i.name for i in x._node.free if i not in shown]
@@ -76,4 +76,4 @@ class Building(Array):
             mine = {i: e for i, e in known.items() if i in shown or i in x._node.free}
             term = close(scope, Term(body, subscripts, nodes, box | mine, node.shape), known)
             body, subscripts, nodes, box = term.body, term.subscripts, term.nodes, dict(term.extents)
-        node.log.write(subscripts, body, box, nodes, adds)
+        node.write(subscripts, body, box, nodes, adds)

@@ -21,7 +21,6 @@ from .graph import (
     Value,
     axes_of,
     is_loop,
-    operands_of,
     places_of,
     read,
     resolve,
@@ -66,7 +65,7 @@ def closed(
     front, behind = term.subscripts[: len(before)], term.subscripts[len(places) - len(after) :]
     whole = (*(_length(scope, term, s) for s in front), *root.shape, *(_length(scope, term, s) for s in behind))
     made = Pieces(shape=whole, wish="merged")
-    made.log.write(term.subscripts, term.body, term.extents, term.nodes, adds=False)
+    made.write(term.subscripts, term.body, term.extents, term.nodes, adds=False)
     return made
 
 
@@ -154,7 +153,7 @@ def _below(roots: Iterable[Node]) -> tuple[list[Value], list[Node]]:
         if node.serial not in found:
             found[node.serial] = node
             if _is_open(node):
-                stack.extend(operands_of(node).values())
+                stack.extend(node.operands.values())
     inside = sorted(found.values(), key=lambda n: n.serial)
     return [n for n in inside if _is_open(n)], [n for n in inside if not _is_open(n)]
 

@@ -168,7 +168,7 @@ def _trace(declared: Declared) -> Function:
         scope.sizes = sizes
         result, names = _run(declared, scope, arguments, keywords)
         scope.names.update(names)
-        outputs = [_output(declared, x) for x in _several(result)]
+        outputs = [_output(declared, x) for x in (result if isinstance(result, (tuple, list)) else [result])]
         if signature.bare:
             outputs = [_spread(node) for node in outputs]
         lowered = Lowering(draft, outputs, scope.names, scope.calls, scope.within).run()
@@ -184,10 +184,6 @@ def _size(draft: Draft, dim: str, sizes: dict[str, Expr]) -> Expr:
         return const(int(dim))
     sizes[dim] = draft.dim(dim)
     return sizes[dim]
-
-
-def _several(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
 def _output(declared: Declared, x: Any) -> Node:

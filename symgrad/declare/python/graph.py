@@ -47,7 +47,7 @@ class Node:
     shape: tuple[Expr, ...]
     free: tuple[Index, ...] = ()
     given: Given = field(default_factory=dict)
-    operands: Mapping[str, Node] = field(default_factory=dict)
+    operands: dict[str, Node] = field(default_factory=dict)
     letters: tuple[str | None, ...] = ()
     constant: bool = False
     declared: str = ""
@@ -85,21 +85,21 @@ class Value(Node):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`target[subscripts] = body` (or += where `adds`), for the indices of `box` and those that `given` has."""
+    """`target[subscripts] = body` (or += where `adds`), for the indices of `box`."""
 
     subscripts: tuple[Expr, ...]
     body: Expr
     box: Mapping[Index, Expr]
-    adds: bool = False
+    adds: bool
+    serial: int = field(default_factory=lambda: next(_serials))
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Log:
-    """The pieces written so far, what they read, and the place in the order of the last one."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Pieces(Node):
+    """An array that several equations write: a stack, or one built by accumulation."""
 
+    wish: str
     pieces: list[Piece] = field(default_factory=list)
-    operands: dict[str, Node] = field(default_factory=dict)
-    serial: int = 0
 
     def write(
         self, subscripts: Sequence[Expr], body: Expr, box: Mapping[Index, Expr], nodes: Iterable[Node], adds: bool
@@ -108,15 +108,6 @@ class Log:
         wide = {i: e for i, e in box.items() if e is not ONE}
         self.pieces.append(Piece(tuple(subscripts), body, wide, adds))
         self.operands.update(gather(nodes, body, *subscripts)[0])
-        self.serial = next(_serials)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Pieces(Node):
-    """An array that several equations write: a stack, or one built by accumulation."""
-
-    wish: str
-    log: Log = field(default_factory=Log)
 
 
 def is_loop(i: Index) -> bool:
@@ -212,11 +203,6 @@ def constant(body: Expr, given: Given | None = None) -> Value:
     return Value(shape=(), body=body, free=free, given=given or {}, constant=True)
 
 
-def operands_of(node: Node) -> Mapping[str, Node]:
-    """What a node is computed from."""
-    return node.log.operands if isinstance(node, Pieces) else node.operands
-
-
 def reachable(roots: Iterable[Node]) -> list[Node]:
     """Every node that `roots` are computed from, in order of creation; one built by accumulation counts as its last
     piece does."""
@@ -226,8 +212,8 @@ def reachable(roots: Iterable[Node]) -> list[Node]:
         node = stack.pop()
         if node.serial not in found:
             found[node.serial] = node
-            stack.extend(operands_of(node).values())
-    return sorted(found.values(), key=lambda n: n.log.serial if isinstance(n, Pieces) else n.serial)
+            stack.extend(node.operands.values())
+    return sorted(found.values(), key=lambda n: n.pieces[-1].serial if isinstance(n, Pieces) and n.pieces else n.serial)
 
 
 Done = dict[str, tuple[tuple[Index, ...], Expr]]

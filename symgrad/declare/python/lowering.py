@@ -18,7 +18,7 @@ from ...expr.names import Names
 from ...ops import OPS
 from ...ops.matrices import MATRICES
 from ..draft import Draft, fresh_letters
-from ..names import is_pack
+from ..names import is_pack, output_names
 from .formula import Line
 from .graph import (
     Done,
@@ -27,7 +27,6 @@ from .graph import (
     Value,
     axes_of,
     is_loop,
-    operands_of,
     places_of,
     reachable,
     read,
@@ -85,7 +84,7 @@ class Lowering:
     def _name_all(self, names: Mapping[int, str]) -> None:
         """Decide which nodes become equations, and what they are called."""
         wishes: dict[int, str] = {}
-        automatic = {self._out(number) for number in range(len(self.outputs))}
+        automatic = output_names(len(self.outputs))
         returned = {node.serial for node in self.outputs}
         for node in self.nodes:
             wish = names.get(node.serial) or names.get(node.origin or 0)
@@ -96,19 +95,19 @@ class Lowering:
         self._hand_down(wishes)
         self.result: list[str] = []
         named_outputs: set[int] = set()
-        for number, node in enumerate(self.outputs):
+        for out, node in zip(automatic, self.outputs, strict=True):
             if node.declared or node.constant or node.serial in named_outputs:
-                name = self._fresh(self._out(number))
+                name = self._fresh(out)
                 self.copies.append((name, node))
             else:
-                name = self._fresh(wishes.pop(node.serial, self._out(number)))
+                name = self._fresh(wishes.pop(node.serial, out))
                 self.names[node.serial] = name
                 named_outputs.add(node.serial)
             self.result.append(name)
         for node in self.nodes:
             if node.serial in wishes:
                 self.names[node.serial] = self._fresh(wishes[node.serial], self._called_for(node, wishes))
-        readers = Counter(operand.serial for node in self.nodes for operand in operands_of(node).values())
+        readers = Counter(operand.serial for node in self.nodes for operand in node.operands.values())
         for node in self.nodes:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
@@ -128,9 +127,6 @@ class Lowering:
                     if node.matmul or readers[operand.serial] > 1:
                         self._name_operand(operand)
         self._hand_down_outputs()
-
-    def _out(self, number: int) -> str:
-        return "out" if len(self.outputs) == 1 else f"out{number}"
 
     def _fresh(self, *wishes: str) -> str:
         return self.taken.new(*wishes)
@@ -198,7 +194,7 @@ class Lowering:
         `total_hidden` says more than `total_3`."""
         above: dict[int, Node] = {}
         for node in self.nodes:
-            for operand in operands_of(node).values():
+            for operand in node.operands.values():
                 above.setdefault(operand.serial, node)
         several = [
             n
@@ -273,11 +269,11 @@ class Lowering:
 
     def _pieces(self, node: Pieces) -> None:
         name = self.names[node.serial]
-        if not node.log.pieces:
+        if not node.pieces:
             raise DeclarationError(
                 f"{self.draft.name}: {name} is created by sg.tensor.new, and nothing is written to it."
             )
-        for number, piece in enumerate(node.log.pieces):
+        for number, piece in enumerate(node.pieces):
             axes = {i: e for i, e in piece.box.items() if not is_loop(i)}
             letters = self.letters.choose(axes, {}, {}, piece.box)
             written, extents, text = _renamed(resolve(piece.body, self.done), letters, piece.box)
@@ -310,7 +306,7 @@ class _Letters:
     def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
         self._taken = taken = {*draft.names, *names}
         loops = [i.name for n in nodes if isinstance(n, Value) for i in n.over if is_loop(i)]
-        loops += [i.name for n in nodes if isinstance(n, Pieces) for p in n.log.pieces for i in p.box if is_loop(i)]
+        loops += [i.name for n in nodes if isinstance(n, Pieces) for p in n.pieces for i in p.box if is_loop(i)]
         loops += [letter for n in nodes for letter in n.letters if letter]
         skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would
         self._fresh = islice(fresh_letters({*taken, *loops}), skipped, None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from types import CodeType, FrameType
@@ -82,24 +82,15 @@ class Scope:
         return "a value"
 
 
-_active = threading.local()
-
-
-def _stack() -> list[Scope]:
-    if not hasattr(_active, "stack"):
-        _active.stack = []
-    stack: list[Scope] = _active.stack
-    return stack
+_innermost: ContextVar[Scope | None] = ContextVar("innermost", default=None)
 
 
 def current() -> Scope | None:
     """The innermost declaration that is being traced, if any; its frame is known from then on."""
-    stack = _stack()
-    if not stack:
-        return None
-    if stack[-1].frame is None:
-        stack[-1].find_frame()
-    return stack[-1]
+    scope = _innermost.get()
+    if scope is not None and scope.frame is None:
+        scope.find_frame()
+    return scope
 
 
 def inside(what: str) -> Scope:
@@ -113,11 +104,11 @@ def inside(what: str) -> Scope:
 @contextmanager
 def entered(scope: Scope) -> Iterator[Scope]:
     """`scope` is the innermost declaration while the block runs."""
-    _stack().append(scope)
+    before = _innermost.set(scope)
     try:
         yield scope
     finally:
-        _stack().pop()
+        _innermost.reset(before)
 
 
 def extents_of(given: Mapping[Index, Expr | Written], scope: Scope) -> dict[Index, Expr]:

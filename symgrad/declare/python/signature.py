@@ -54,22 +54,22 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
 class Tensor:
     """An array of real numbers: `sg.Tensor["n k"]`, `sg.Tensor["... 2"]`, `sg.Tensor["*batch d"]`, `sg.Tensor[""]`."""
 
+    dtype = Dtype.REAL
+
     def __class_getitem__(cls, dims: str) -> TensorType:
-        return TensorType(_dims(dims, "Tensor"))
+        return TensorType(_dims(dims, cls.__name__), cls.dtype)
 
 
-class Int:
+class Int(Tensor):
     """An array of integers: `sg.Int["n"]`."""
 
-    def __class_getitem__(cls, dims: str) -> TensorType:
-        return TensorType(_dims(dims, "Int"), Dtype.INT)
+    dtype = Dtype.INT
 
 
-class Bool:
+class Bool(Tensor):
     """An array of truth values, 0 and 1 in arithmetic: `sg.Bool["n"]`."""
 
-    def __class_getitem__(cls, dims: str) -> TensorType:
-        return TensorType(_dims(dims, "Bool"), Dtype.BOOL)
+    dtype = Dtype.BOOL
 
 
 class Static:
@@ -126,7 +126,7 @@ def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType] |
     if written is not None and p.name not in written:
         raise DeclarationError(f"{name}: the signature does not say what {p.name} is.")
     found: object = p.annotation if written is None else written[p.name]
-    if isinstance(found, type) and issubclass(found, (Tensor, Int, Bool)):
+    if isinstance(found, type) and issubclass(found, Tensor):
         raise DeclarationError(f'{name}: {p.name} lacks its sizes: sg.{found.__name__}["n k"], or [""] for a scalar.')
     if not isinstance(found, TensorType):
         if p.default is not _MISSING:

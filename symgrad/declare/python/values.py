@@ -87,7 +87,7 @@ def written(
     adds: bool = False,
 ) -> Traced:
     """The array with the elements `body` at `places`, for all indices of `shape`; what these do not reach is 0."""
-    made.log.write(places, body, dict(zip(axes_of(shape), shape, strict=True)), nodes, adds)
+    made.write(places, body, dict(zip(axes_of(shape), shape, strict=True)), nodes, adds)
     return Traced(made, lead)
 
 

@@ -24,6 +24,7 @@ from ...ir import Function
 from ...ops import NAMES
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, arity, rank_of
+from ..names import output_names
 from .header import HeaderReader
 from .names import PACK, check_own_name
 from .tokenizer import Formula, Token, tidy, tokenize
@@ -136,8 +137,7 @@ class _Declaration(HeaderReader):
         if commas and commas[-1] == stop - 1:
             stop = commas.pop()
         starts += [c + 1 for c in commas]
-        names = ["out"] if len(starts) == 1 else [f"out{k}" for k in range(len(starts))]
-        names = [self.draft.name_for(name) for name in names]
+        names = [self.draft.name_for(name) for name in output_names(len(starts))]
         for name, start, end in zip(names, starts, [*commas, stop], strict=True):
             self.here = start
             self._writers[name] = 1
@@ -311,7 +311,7 @@ class _Declaration(HeaderReader):
     def _define_one(
         self, name: str, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], accumulates: bool, token: Token
     ) -> None:
-        self._check_written(name, subscripts, extents, accumulates, token)
+        self._check_written(name, subscripts, accumulates, token)
         if not subscripts and not accumulates and self._is_matrix_call(self.here):
             self.matrix_call(name)
             return
@@ -337,16 +337,12 @@ class _Declaration(HeaderReader):
             return r.body / product(self.draft.extent(i) for i in r.over), r.where, "sum"
         return r.body, r.where, r.kind
 
-    def _check_written(
-        self, name: str, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], accumulates: bool, token: Token
-    ) -> None:
+    def _check_written(self, name: str, subscripts: tuple[Expr, ...], accumulates: bool, token: Token) -> None:
         """Refuse a second `=` for the same elements."""
         for s in subscripts:
             if is_exact(s) and value_of(s) < 0:
                 raise self.error(token, "subscripts count from 0.")
-        renamed: dict[Expr, Expr] = {
-            i: index(f"#{k}") for k, i in enumerate(dict.fromkeys(j for s in subscripts for j in indices(s)))
-        }
+        renamed: dict[Expr, Expr] = {i: index(f"#{k}") for k, i in enumerate(indices(*subscripts))}
         place = tuple(substitute(s, renamed) for s in subscripts)
         for other, added in self._written.get(name, []):
             if not accumulates and not added and _overlap(place, other):
