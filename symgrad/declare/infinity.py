@@ -10,15 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeGuard, TypeVar
 
-from ..expr import (
-    ONE,
-    ZERO,
-    Apply,
-    Expr,
-    apply,
-    postorder,
-    select,
-)
+from ..expr import ONE, ZERO, Apply, Expr, apply, pending, postorder, select
 from ..ir import NEUTRAL
 from ..ops import OPS
 from ..ops.limits import ENDS, INFINITY, limit
@@ -82,19 +74,10 @@ def _chooses(node: Expr) -> TypeGuard[Apply]:
 
 def _choices(root: Expr) -> list[Expr]:
     """The branches of `where` that `root` is, and what they choose between, each behind what it is made of."""
-    order: list[Expr] = []
-    seen: set[Expr] = set()
-    stack = [(root, False)]
-    while stack:
-        node, below = stack.pop()
-        if below:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            if _chooses(node):
-                stack += [(a, False) for a in node.args[:0:-1]]
-    return order
+    found: dict[Expr, None] = {}
+    for node in pending((root,), found, lambda node: node.args[1:] if _chooses(node) else ()):
+        found[node] = None
+    return list(found)
 
 
 def _leaves(choice: Expr) -> Iterable[Expr]:

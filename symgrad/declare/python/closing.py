@@ -14,18 +14,7 @@ from ...errors import ShapeError
 from ...expr import ONE, Apply, Expr, Index, Ref, indices, postorder, ref, substitute, transform
 from ...expr.sizes import largest, tidy
 from ..draft import Draft
-from .graph import (
-    Done,
-    Node,
-    Pieces,
-    Value,
-    axes_of,
-    is_loop,
-    places_of,
-    read,
-    resolve,
-    value,
-)
+from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, read, resolve, value
 from .scope import Scope, extents_of, usable
 
 

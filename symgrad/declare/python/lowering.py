@@ -20,20 +20,7 @@ from ...ops.matrices import MATRICES
 from ..draft import Draft, fresh_letters
 from ..names import is_pack, output_names
 from .formula import Line
-from .graph import (
-    Done,
-    Node,
-    Pieces,
-    Value,
-    axes_of,
-    is_loop,
-    places_of,
-    reachable,
-    read,
-    resolve,
-    shown,
-    value,
-)
+from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, reachable, read, resolve, shown, value
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,7 @@ from .arithmetic import elementwise, reduced
 from .arrays import Array, as_array
 from .building import Building
 from .closing import closed
-from .graph import (
-    Given,
-    Pieces,
-    Written,
-    axes_of,
-    constant,
-    read,
-    value,
-)
+from .graph import Given, Pieces, Written, axes_of, constant, read, value
 from .scope import Scope, extents_of, inside
 from .sizes import read_size, split_sizes
 from .values import Axis, Traced, size_of, traced

@@ -7,19 +7,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 
 from ...errors import FormulaError
-from ...expr import (
-    ONE,
-    Expr,
-    Index,
-    Ref,
-    apply,
-    conjunction,
-    const,
-    indices,
-    product,
-    ref,
-    select,
-)
+from ...expr import ONE, Expr, Index, Ref, apply, conjunction, const, indices, product, ref, select
 from ...ops import NAMES, OPS
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
