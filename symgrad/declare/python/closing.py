@@ -6,7 +6,7 @@ own, with the extents that the draft found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -14,7 +14,7 @@ from ...errors import ShapeError
 from ...expr import ONE, Apply, Expr, Index, Ref, indices, postorder, ref, substitute, transform
 from ...expr.sizes import largest, tidy
 from ..draft import Draft
-from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, read, resolve, value
+from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, reachable, read, resolve, value
 from .scope import Scope, extents_of, usable
 
 
@@ -67,7 +67,8 @@ def _length(scope: Scope, term: Term, place: Expr) -> Expr:
 
 def close(scope: Scope, term: Term, known: Mapping[Index, Expr]) -> Term:
     """Find the extents of every index of `term`, and turn the reductions in it into arrays."""
-    opened, arrays = _below(term.nodes)
+    below = reachable(term.nodes, _is_open)
+    opened, arrays = [n for n in below if _is_open(n)], [n for n in below if not _is_open(n)]
     extents, boxes = _measure(scope, term, opened, arrays, known)
     done: Done = {}
     nodes = list(arrays)
@@ -131,20 +132,6 @@ def _moved(body: Expr, formals: Sequence[Expr], actuals: Sequence[Expr]) -> Expr
 
 def _is_open(node: Node) -> TypeGuard[Value]:
     return isinstance(node, Value) and (bool(node.free) or None in node.over.values())
-
-
-def _below(roots: Iterable[Node]) -> tuple[list[Value], list[Node]]:
-    """The terms of index notation below `roots` in order of creation, and the arrays that they read."""
-    found: dict[int, Node] = {}
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node.serial not in found:
-            found[node.serial] = node
-            if _is_open(node):
-                stack.extend(node.operands.values())
-    inside = sorted(found.values(), key=lambda n: n.serial)
-    return [n for n in inside if _is_open(n)], [n for n in inside if not _is_open(n)]
 
 
 def _of_both(node: Expr) -> Expr:

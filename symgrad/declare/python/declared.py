@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
+from traceback import walk_tb
 from types import CodeType
 from typing import Any, overload
 
@@ -20,7 +22,7 @@ from ..draft import Draft
 from ..names import is_pack
 from .arrays import Array, as_array
 from .formula import formula
-from .graph import Node, constant, input_of, read, value
+from .graph import Node, constant, input_of, packs_in, read, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
@@ -115,52 +117,45 @@ def _run(
             f"Fix it: {declared.name}.with_static({missing[0]}=...)."
         )
     try:
-        with entered(scope):
+        with _located(scope), entered(scope):
             result = declared.__wrapped__(**arguments, **keywords)
         given = {a._node.serial for a in (*arguments.values(), *keywords.values()) if isinstance(a, Array)}
         names: dict[int, str] = {}
         for name, local in scope.locals.items():
             node = local._node if isinstance(local, Array) else None
-            if node is None or node.constant:
-                continue
-            if node.serial not in given and usable(name):
+            if node is not None and not node.constant and node.serial not in given and usable(name):
                 names.setdefault(node.serial, name)
         return result, names
-    except SymgradError as error:
-        _locate(error, scope)
-        raise
     finally:
         scope.frame = None  # its local variables may hold much
 
 
-def _locate(error: SymgradError, scope: Scope) -> None:
-    """Say in which declaration it happened and where, if the message does not."""
-    name, file = scope.draft.name, PurePath(scope.code.co_filename).name
-    if not str(error).startswith(f"{name}: "):
-        error.args = (f"{name}: {error}",)
-    if f"    at {file}:" in str(error):
-        return
-    where = scope.code.co_firstlineno
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is scope.code:
-            where = trace.tb_lineno
-        trace = trace.tb_next
-    error.args = (f"{error}\n    at {file}:{where}",)
+@contextmanager
+def _located(scope: Scope) -> Iterator[None]:
+    """Say of what is refused in which declaration that was and where, if the message does not."""
+    try:
+        yield
+    except SymgradError as error:
+        name, file = scope.draft.name, PurePath(scope.code.co_filename).name
+        if not str(error).startswith(f"{name}: "):
+            error.args = (f"{name}: {error}",)
+        if f"    at {file}:" not in str(error):
+            lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code is scope.code]
+            error.args = (f"{error}\n    at {file}:{lines[-1] if lines else scope.code.co_firstlineno}",)
+        raise
 
 
 def _trace(declared: Declared) -> Function:
     draft = Draft(declared.name)
     scope = Scope(draft, {}, declared._code)
     signature = declared.signature
-    try:
+    with _located(scope):
         sizes: dict[str, Expr] = {}
         arguments: dict[str, Any] = {}
         for name, kind in signature.tensors.items():
-            shape = [_size(draft, dim, sizes) for dim in kind.dims]
+            shape = [const(int(d)) if d.isdecimal() else sizes.setdefault(d, draft.dim(d)) for d in kind.dims]
             draft.input(name, shape, kind.dtype, kind.optional)
-            node = input_of(name, shape)
-            arguments[name] = Array(node, int(bool(shape) and is_pack(shape[0])))
+            arguments[name] = Array(input_of(name, shape), packs_in(shape))
         keywords: dict[str, Any] = dict(declared.static)
         for name, default in signature.options.items():
             sizes[name] = draft.option(name, default)
@@ -169,21 +164,11 @@ def _trace(declared: Declared) -> Function:
         result, names = _run(declared, scope, arguments, keywords)
         scope.names.update(names)
         outputs = [_output(declared, x) for x in (result if isinstance(result, (tuple, list)) else [result])]
-        if signature.bare:
-            outputs = [_spread(node) for node in outputs]
+        if signature.bare:  # a number among the outputs has the one shape of all parameters
+            outputs = [value([ref("...")], read(n, ()), [n]) if n.constant else n for n in outputs]
         lowered = Lowering(draft, outputs, scope.names, scope.calls, scope.within).run()
         text = formula(declared.name, tuple(signature.tensors), lowered.outputs, lowered.lines, signature.bare)
         return draft.finish(lowered.outputs, text, declared._source)
-    except SymgradError as error:
-        _locate(error, scope)
-        raise
-
-
-def _size(draft: Draft, dim: str, sizes: dict[str, Expr]) -> Expr:
-    if dim.isdecimal():
-        return const(int(dim))
-    sizes[dim] = draft.dim(dim)
-    return sizes[dim]
 
 
 def _output(declared: Declared, x: Any) -> Node:
@@ -196,13 +181,6 @@ def _output(declared: Declared, x: Any) -> Node:
             f"{declared.name} returns a term with the index {loose}. Make it an array, sg.tensor[{loose}](...), "
             f"or reduce it, sg.sum[{loose}](...)."
         )
-    return node
-
-
-def _spread(node: Node) -> Node:
-    """A number among the outputs of a function of bare parameters has their one shape."""
-    if node.constant:
-        return value([ref("...")], read(node, ()), [node])
     return node
 
 
@@ -230,8 +208,9 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         elif x is None:
             raise DeclarationError(f"{declared.name} needs {name}.")
         else:
-            lead = 0 if signature.bare else _bind(declared, name, kind, traced(x), sizes, packs, told)
-            arguments[name] = as_array(traced(x)) if signature.bare else Array(traced(x)._node, lead)
+            array = traced(x)
+            lead = array._lead if signature.bare else _bind(declared, name, kind, array, sizes, packs, told)
+            arguments[name] = Array(array._node, lead)
     keywords: dict[str, Any] = {**declared.static, **{k: v for k, v in kwargs.items() if k in declared.static}}
     for name, default in signature.options.items():
         keywords[name] = as_array(traced(kwargs.get(name, default)))
@@ -251,10 +230,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 def _returned(x: Any) -> Any:
     """A value of the inner function where it is again a value of the outer one: only a true pack stands in front."""
-    if not isinstance(x, Array):
-        return x
-    shape = x._node.shape
-    return Array(x._node, int(bool(shape) and is_pack(shape[0])))
+    return Array(x._node, packs_in(x._node.shape)) if isinstance(x, Array) else x
 
 
 def _bind(

@@ -11,7 +11,7 @@ of fewer axes then broadcasts without any renaming. A pack (`...`) is its own in
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
@@ -110,6 +110,11 @@ class Pieces(Node):
         self.operands.update(gather(nodes, body, *subscripts)[0])
 
 
+def packs_in(shape: Sequence[Expr]) -> int:
+    """How many leading axes are a pack: one or none."""
+    return sum(map(is_pack, shape[:1]))
+
+
 def is_loop(i: Index) -> bool:
     """Whether an index is one that the user made."""
     return i.name[0] != "#" and not is_pack(i)
@@ -203,16 +208,16 @@ def constant(body: Expr, given: Given | None = None) -> Value:
     return Value(shape=(), body=body, free=free, given=given or {}, constant=True)
 
 
-def reachable(roots: Iterable[Node]) -> list[Node]:
-    """Every node that `roots` are computed from, in order of creation; one built by accumulation counts as its last
-    piece does."""
+def reachable(roots: Iterable[Node], through: Callable[[Node], bool] = lambda node: True) -> list[Node]:
+    """Every node that `roots` are computed from (`through` nodes that are so), in order of creation; one built by
+    accumulation counts as its last piece does."""
     found: dict[int, Node] = {}
     stack = list(roots)
     while stack:
         node = stack.pop()
         if node.serial not in found:
             found[node.serial] = node
-            stack.extend(node.operands.values())
+            stack.extend(node.operands.values() if through(node) else ())
     return sorted(found.values(), key=lambda n: n.pieces[-1].serial if isinstance(n, Pieces) and n.pieces else n.serial)
 
 

@@ -14,7 +14,7 @@ from .arithmetic import elementwise, reduced
 from .arrays import Array, as_array
 from .building import Building
 from .closing import closed
-from .graph import Given, Pieces, Written, axes_of, constant, read, value
+from .graph import Given, Pieces, Written, axes_of, constant, packs_in, read, value
 from .scope import Scope, extents_of, inside
 from .sizes import read_size, split_sizes
 from .values import Axis, Traced, size_of, traced
@@ -174,8 +174,7 @@ class _Tensor:
             if is_pack(part) and (part not in scope.sizes or extents):
                 raise DeclarationError(f"{part} is no pack of this declaration, or not in front.")
             extents.append(scope.sizes[part] if is_pack(part) else scope.resolve(Written(read_size(part))))
-        lead = int(bool(extents) and is_pack(extents[0]))
-        return Building(Pieces(shape=tuple(extents), wish=name or "built"), lead)
+        return Building(Pieces(shape=tuple(extents), wish=name or "built"), packs_in(extents))
 
     def __repr__(self) -> str:
         return "sg.tensor"
