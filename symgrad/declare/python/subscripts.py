@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -63,56 +63,43 @@ def select_axes(x: Traced, key: Any) -> Place:
 
     parts: list[_Slice | Expr | Traced | None] = []
     nodes: list[Node] = []
-    axis = 0
+    extents = iter(node.shape)
     for k in keys:
-        if k is None:
-            parts.append(None)
-            continue
-        part = _part(x, k, axis)
+        part = None if k is None else _part(k, next(extents))
         if isinstance(part, Traced) and not part._node.rank:
             nodes.append(part._node)
-            parts.append(read(part._node, ()))
-        else:
-            parts.append(part)
-        axis += 1
+            part = read(part._node, ())
+        parts.append(part)
     tensors = [(n, p) for n, p in enumerate(parts) if isinstance(p, Traced)]
     places = [n for n, _ in tensors]
     if places and [n for n in range(places[0], places[-1] + 1) if n not in places and not isinstance(parts[n], Expr)]:
         raise DeclarationError("integer tensors in a subscript must stand side by side.")
     together, _ = broadcast([p for _, p in tensors], "the subscript")
 
-    shape: list[Expr] = []
-    for n, p in enumerate(parts):
-        if p is None:
-            shape.append(ONE)
-        elif isinstance(p, _Slice):
-            shape.append(p.extent)
-        elif places and n == places[0]:
-            shape.extend(together)
-    axes = list(places_of(shape))
+    spans = [
+        (ONE,) if p is None else (p.extent,) if isinstance(p, _Slice) else together if n in places[:1] else ()
+        for n, p in enumerate(parts)
+    ]
+    shape = tuple(extent for span in spans for extent in span)
+    axes = iter(places_of(shape))
+    own = [tuple(islice(axes, len(span))) for span in spans]
+    shared = own[places[0]] if places else ()
     subscripts: list[Expr] = []
-    shared: Sequence[Expr] = ()
-    for n, p in enumerate(parts):
-        if p is None:
-            axes.pop(0)
-        elif isinstance(p, _Slice):
-            i = axes.pop(0)
-            subscripts.append(p.step * i + p.start if p.step > 0 else p.start - (-p.step) * i)
+    for p, mine in zip(parts, own, strict=True):
+        if isinstance(p, _Slice):
+            subscripts.append(p.step * mine[0] + p.start if p.step > 0 else p.start - (-p.step) * mine[0])
         elif isinstance(p, Traced):
-            if n == places[0]:
-                shared, axes = axes[: len(together)], axes[len(together) :]
             nodes.append(p._node)
             subscripts.append(read(p._node, shared[len(shared) - p._node.rank :]))
-        else:
+        elif p is not None:
             subscripts.append(p)
     kept = sum(isinstance(p, _Slice) for p in parts[:lead])
-    return Place(tuple(shape), tuple(subscripts), tuple(nodes), kept if dot == 0 else 0)
+    return Place(shape, tuple(subscripts), tuple(nodes), kept if dot == 0 else 0)
 
 
-def _part(x: Traced, key: Any, axis: int) -> _Slice | Expr | Traced:
-    extent = x._node.shape[axis]
+def _part(key: Any, extent: Expr) -> _Slice | Expr | Traced:
     if isinstance(key, slice):
-        return _slice(x, key, extent)
+        return _slice(key, extent)
     mask = is_condition(key) and not (isinstance(key, Traced) and key._node.free)
     if mask or isinstance(key, np.ndarray) and key.ndim:
         raise DeclarationError("a mask or an array of numbers cannot be a subscript; use sg.where.")
@@ -128,7 +115,7 @@ def _part(x: Traced, key: Any, axis: int) -> _Slice | Expr | Traced:
     return traced(key)
 
 
-def _slice(x: Traced, key: slice, extent: Expr) -> _Slice:
+def _slice(key: slice, extent: Expr) -> _Slice:
     if key.start is None and key.stop is None and key.step is None:
         return _Slice(extent, const(0), 1)
     if is_pack(extent):

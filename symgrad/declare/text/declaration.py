@@ -108,7 +108,7 @@ class _Declaration(HeaderReader):
         """A formula alone."""
         self.undeclared = self.elementwise = True
         self._forget_indices()
-        return self._bodies((), {}, "f(x) = ...")
+        return self._bodies((), "f(x) = ...")
 
     def _forget_indices(self) -> None:
         """Begin a statement: its indices are its own."""
@@ -119,13 +119,12 @@ class _Declaration(HeaderReader):
         """`name(inputs)[indices] = body`."""
         self.here = behind
         self._forget_indices()
-        subscripts, extents = self.target()
+        subscripts = self.target()
         if not self.accept("="):
             raise self.unexpected(f"'=' is missing behind {self.draft.name}(...)")
-        self.extents = dict(extents)
-        return self._bodies(subscripts, extents, f"{self.draft.name}(...): a = ...; b = ...")
+        return self._bodies(subscripts, f"{self.draft.name}(...): a = ...; b = ...")
 
-    def _bodies(self, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], block: str) -> list[str]:
+    def _bodies(self, subscripts: tuple[Expr, ...], block: str) -> list[str]:
         """Read one or several results, define them, and return their names."""
         ends = len(self.formula.tokens) - 1
         starts, at, stop = [self.here], self.here, ends
@@ -141,7 +140,7 @@ class _Declaration(HeaderReader):
         for name, start, end in zip(names, starts, [*commas, stop], strict=True):
             self.here = start
             self._writers[name] = 1
-            self._define(name, subscripts, extents, False)
+            self._define(name, subscripts, False, self.token)
             if self.here != end:
                 if self.token.kind == "newline" or self.token.text == ";":
                     raise self.error(self.token, f"several statements stand in a block: {block}")
@@ -246,10 +245,9 @@ class _Declaration(HeaderReader):
     def _statement(self, s: _Statement) -> None:
         self.here = s.start + 1
         self._forget_indices()
-        subscripts, extents = self.target()
+        subscripts = self.target()
         self.here = s.body
-        self.extents = dict(extents)
-        self._define(s.name.text, subscripts, extents, s.accumulates, s.name)
+        self._define(s.name.text, subscripts, s.accumulates, s.name)
         if self.token.text == ",":
             advice = f"list them: {self.draft.name}(...) -> a, b: a = ...; b = ..."
             raise self.error(self.token, f"a statement has one result. Name several, and {advice}")
@@ -258,25 +256,17 @@ class _Declaration(HeaderReader):
 
     # defining
 
-    def _define(
-        self,
-        name: str,
-        shown: tuple[Expr, ...],
-        extents: dict[Index, Expr],
-        accumulates: bool,
-        token: Token | None = None,
-    ) -> None:
+    def _define(self, name: str, shown: tuple[Expr, ...], accumulates: bool, token: Token) -> None:
         """Read the body here, a stack `[a, b]` or an expression, and define the elements of `name`."""
         subscripts = shown if not self.elementwise or PACK in shown else (PACK, *shown)
-        first = token or self.token
         if self.token.text != "[":
-            self._define_one(name, subscripts, extents, accumulates, first)
+            self._define_one(name, subscripts, accumulates, token)
             return
         shape: list[int] = []
         for place in self._stack(shape, 0):
             elements = (*subscripts, *(const(k) for k in place))
             self._writers[name] += 1  # several elements: none is the whole
-            self._define_one(name, elements, extents, accumulates, first)
+            self._define_one(name, elements, accumulates, token)
         if self.token.kind == "symbol" and self.token.text in ("+", "-", "*", "/", "**", "[", "%", "//"):
             raise self.error(self.token, "a stack [a, b] is a whole result. Give it a name, and use its elements.")
 
@@ -308,14 +298,12 @@ class _Declaration(HeaderReader):
             raise self.error(opening, f"the rows of a stack have one length; this has {count}, not {shape[level]}.")
         shape[level] = count
 
-    def _define_one(
-        self, name: str, subscripts: tuple[Expr, ...], extents: dict[Index, Expr], accumulates: bool, token: Token
-    ) -> None:
+    def _define_one(self, name: str, subscripts: tuple[Expr, ...], accumulates: bool, token: Token) -> None:
         self._check_written(name, subscripts, accumulates, token)
         if not subscripts and not accumulates and self._is_matrix_call(self.here):
             self.matrix_call(name)
             return
-        given = dict(extents)
+        given = dict(self.extents)
         body, where, kind = self._body(name, given)
         where = conjunction([where, *self.written_where])
         self.check_constants(token, body)

@@ -86,21 +86,17 @@ class ExpressionReader(Names):
         first = self.next()
         self.next()
         outer, given = dict(self.bound), dict(self.extents)
-        over: list[Index] = []
-        named: list[Token] = []
-        conditions: list[Expr] = []
-        counts: dict[Index, Expr] = {}
-        while True:
+        over: dict[Index, Token] = {}
+        conditions: dict[Index, Expr] = {}
+
+        def bound() -> None:
             token = self.pack_name() if self.at_pack() else self.expect_name("an index to reduce over")
-            over.append(self.bind(token))
-            named.append(token)
+            i = self.bind(token)
+            over[i] = token
             if self.accept(":"):
-                self.extents[over[-1]], condition = self.extent(over[-1])
-                if condition is not None:
-                    conditions.append(condition)
-                    counts[over[-1]] = condition.args[1]
-            if not self.accept(","):
-                break
+                conditions.update((i, condition) for condition in self.extent(i))
+
+        self.listed(bound)
         self.expect("]", f"behind the indices and extents of {first.text}[i, j:n]")
         self.expect("(", f"behind the indices of {first.text}, around what is reduced")
         with self.deeper():
@@ -115,10 +111,11 @@ class ExpressionReader(Names):
         self.check_constants(first, body)
         kind = first.text
         if conditions and kind == "mean":
-            kind, body = "sum", body / product(counts.get(i, self.draft.extent(i)) for i in over)
-        where = conjunction(conditions)
+            counts = (conditions[i].args[1] if i in conditions else self.draft.extent(i) for i in over)
+            kind, body = "sum", body / product(counts)
+        where = conjunction(conditions.values())
         mentioned = indices(body, where)
-        for i, token in zip(over, named, strict=True):
+        for i, token in over.items():
             if i not in mentioned and i not in extents:
                 raise self.error(
                     token, f"what {first.text} reduces does not mention {i.name}. Say how far: {i.name}:n."

@@ -198,9 +198,9 @@ class Names(Operators):
         if dtype_of(value, kinds) == Dtype.REAL:
             raise self.error(token, f"{what} is an integer; this is a real number. `//` divides integers.")
 
-    def extent(self, i: Index) -> tuple[Expr, Expr | None]:
-        """How far the index `i` runs: an integer made of sizes, options and the indices around; and the condition that
-        there is where it follows one of these."""
+    def extent(self, i: Index) -> list[Expr]:
+        """Read how far the index `i` runs: an integer made of sizes, options and the indices around; return the
+        condition that there is where it follows one of these."""
         token = self.token
         value = self.expression(SUM)
         self.check_integer(token, value, "an extent")
@@ -211,7 +211,8 @@ class Names(Operators):
         if is_exact(value) and value_of(value) < 0:
             raise self.error(token, "an extent is at least 0.")
         with self.at(token):
-            return self.draft.box_and_condition(i, value)
+            self.extents[i], condition = self.draft.box_and_condition(i, value)
+        return [] if condition is None else [condition]
 
     def bind(self, token: Token) -> Index:
         """Make `token` an index of this statement."""
@@ -228,10 +229,8 @@ class Names(Operators):
         self.bound[name] = index(name)
         return self.bound[name]
 
-    def target(self) -> tuple[tuple[Expr, ...], dict[Index, Expr]]:
-        """Read `[i, j:n-1, 2*k]` behind the name of a target: its subscripts and the extents that are given."""
-        extents: dict[Index, Expr] = {}
-        self.written_where = []
+    def target(self) -> tuple[Expr, ...]:
+        """Read `[i, j:n-1, 2*k]` behind the name of a target: its subscripts."""
         found: list[Expr] = []
         if self.accept("["):
             self._binding = True
@@ -240,8 +239,7 @@ class Names(Operators):
                     i = self.bind(self.next())
                     self.next()
                     self._binding = False
-                    extents[i], condition = self.extent(i)
-                    self.written_where += [] if condition is None else [condition]
+                    self.written_where += self.extent(i)
                     self._binding = True
                     found.append(i)
                 else:
@@ -250,7 +248,7 @@ class Names(Operators):
                     break
             self._binding = False
             self.expect("]", "at the end of the subscripts")
-        return tuple(found), extents
+        return tuple(found)
 
 
 def check_own_name(name: str, what: str) -> str:
