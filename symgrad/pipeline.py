@@ -11,10 +11,12 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -54,6 +56,20 @@ class Printed:
         return self.backend.load(self.program, self.files)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without Python's garbage collector, which takes a third of the time of a long formula: what is made here is read
+    until the end, and what is dropped before has no circles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_uncollected()
 def derive(declaration: Declaration) -> Derivative:
     """The simplified vector-Jacobian product of a declaration."""
     function = as_function(declaration)
@@ -69,6 +85,7 @@ def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
     return simplify(differentiate(stable(function)))
 
 
+@_uncollected()
 def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = MappingProxyType({})) -> Printed:
     """Declaration -> text in the language `to`; `options` are those of `symgrad.backends.Options`
     that the language has."""

@@ -14,8 +14,9 @@ The constructors apply only identities that hold at every finite real point wher
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, Self, TypeVar, Union
 from weakref import WeakValueDictionary
 
@@ -27,6 +28,7 @@ COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "and", "or", "eq", 
 
 _interned: WeakValueDictionary[tuple[object, ...], Expr] = WeakValueDictionary()
 _serial = itertools.count()
+_age = attrgetter("serial")
 
 
 class Expr:
@@ -217,17 +219,19 @@ def ref(name: str, *subscripts: Value) -> Ref:
 
 
 def _apply(op: str, *args: Expr) -> Apply:
-    def make() -> Apply:
+    identity = (Apply, op, *args)
+    node: Any = _interned.get(identity)
+    if node is None:  # as in _intern; most nodes are made here
         node = Apply()
         node.op, node.args, node._key, node.indices = op, args, None, indices(*args)
-        keys: Sequence[Expr] = tuple(a.key for a in args)
+        keys = [a if a._key is None else a._key for a in args]
         if op in COMMUTATIVE:
-            keys = sorted(keys, key=lambda k: k.serial)
-        if any(k is not a for k, a in zip(keys, args, strict=True)):
+            keys.sort(key=_age)
+        if tuple(keys) != args:
             node._key = _apply(op, *keys)
-        return node
-
-    return _intern((Apply, op, *args), make)  # type: ignore[return-value]  # as above
+        node.serial = next(_serial)
+        _interned[identity] = node
+    return node  # type: ignore[no-any-return]
 
 
 ZERO: Expr = const(0)
@@ -422,9 +426,13 @@ _CONSTRUCT: dict[str, Callable[..., Expr]] = {
 
 def apply(op: str, *args: Value) -> Expr:
     """Return the operator `op` on `args`, after the identities above."""
-    nodes = tuple(as_expr(a) for a in args)
+    return constructed(op, [as_expr(a) for a in args])
+
+
+def constructed(op: str, args: Iterable[Expr]) -> Expr:
+    """The same of nodes."""
     construct = _CONSTRUCT.get(op)
-    return construct(*nodes) if construct else _apply(op, *nodes)
+    return construct(*args) if construct else _apply(op, *args)
 
 
 def total(terms: Iterable[Expr]) -> Expr:

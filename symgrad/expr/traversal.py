@@ -8,7 +8,7 @@ from itertools import islice
 from math import nan
 from typing import TypeVar
 
-from .nodes import COMPARE, Apply, Expr, Ref, apply, ref
+from .nodes import COMPARE, Apply, Expr, Ref, constructed, ref
 
 Node = TypeVar("Node", bound=Expr)
 Known = TypeVar("Known")
@@ -40,10 +40,24 @@ def pending(
 
 def postorder(*roots: Expr) -> Iterator[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
-    seen: set[Expr] = set()
-    for node in pending(roots, seen):
-        seen.add(node)
-        yield node
+    seen: set[Expr] = set()  # as `pending` has it, which would hand every node on a second time
+    path: list[tuple[Expr, Iterator[Expr]]] = []
+    rest = iter(roots)
+    while True:
+        for node in rest:
+            if node not in seen:
+                if node.args:
+                    path.append((node, rest))
+                    rest = iter(node.args)
+                    break
+                seen.add(node)
+                yield node
+        else:
+            if not path:
+                return
+            node, rest = path.pop()
+            seen.add(node)
+            yield node
 
 
 def values(*roots: Expr, closed: Callable[[Expr], bool] | None = None, last: bool = False) -> list[Expr]:
@@ -62,16 +76,16 @@ def values(*roots: Expr, closed: Callable[[Expr], bool] | None = None, last: boo
 
 def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
     """Return `node` computed from `args` instead of its own; the identities apply again."""
+    if isinstance(node, Apply):
+        return constructed(node.op, args)
     if isinstance(node, Ref):
         return ref(node.name, *args)
-    if isinstance(node, Apply):
-        return apply(node.op, *args)
     return node
 
 
 def renewed(node: Expr, done: Mapping[Expr, Expr]) -> Expr:
     """`node` computed from what `done` has for what it is computed from."""
-    args = tuple([done[a] for a in node.args])
+    args = tuple(map(done.__getitem__, node.args))
     return node if args == node.args else with_args(node, args)
 
 

@@ -41,7 +41,7 @@ def inside(found: Mapping[Expr, Expr], box: Box, extents: Mapping[Index, Expr]) 
 
 def range_of(node: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, tuple[Expr, ...]]:
     """What makes two parts of equations the same values: the expression, and how far its indices run."""
-    return node.key, tuple(extents[i].key for i in indices(node.key) if i in extents)
+    return node.key, tuple([extents[i].key for i in node.key.indices if i in extents])
 
 
 def writes_once(e: Equation, facts: Facts = NOTHING) -> bool:

@@ -178,7 +178,9 @@ def shared(
     homes: dict[Part, list[int]] = {}
     certain: set[Part] = set()
     for place, e in enumerate(equations):
-        outside, all_of_it = _occurrences(e, branches=False), _occurrences(e, branches=True)
+        all_of_it = _occurrences(e, branches=True)
+        lazy = any(isinstance(n, Apply) and OPS[n.op].lazy for n, _ in all_of_it)
+        outside = _occurrences(e, branches=False) if lazy else all_of_it
         certain |= outside.keys()
         for node, count in all_of_it.items():
             uses[node] = uses.get(node, 0) + count
@@ -189,7 +191,8 @@ def shared(
         possible = [n for n in called if not is_larger(n[0], SHORT)]
     worth: set[Part] = set()
     for part in sorted(possible, key=lambda part: size(part[0])):
-        reads = any(r.name in tensors for r in refs(part[0]))  # a number made of options and sizes needs no name
+        # a number made of options and sizes needs no name
+        reads = any(isinstance(r, Ref) and r.name in tensors for r in postorder(part[0]))
         if reads and _worth(part[0], len(homes[part]), uses[part], {node for node, _ in worth}):
             worth.add(part)
     chosen = [n for n in possible if n in worth]

@@ -29,6 +29,7 @@ class _Merged:
         self._same: dict[Expr, Expr] = {}
         self._rewrite = Rewriter(lambda node: self._same.get(node, node))
         self._elements: dict[Expr, Expr] = {}  # z, where it is p[b,2]
+        self._read: set[str] = set()  # all that any value is made of
         self._spelled = Rewriter(lambda node: self._elements.get(node, node))
 
     def block(self, block: Block, outer: Mapping[Expr, tuple[Ref, frozenset[str]]]) -> Block:
@@ -37,7 +38,7 @@ class _Merged:
         for node in block:
             if isinstance(node, Local):
                 node = replace(node, value=self._rewrite(node.value))
-                known = _lasting(known, node)
+                known = self._lasting(known, node)
                 if node.name in self._ours:
                     value, name = node.value, ref(node.name)
                     of = frozenset(n.name for n in postorder(value) if isinstance(n, (Ref, Index)))
@@ -50,19 +51,21 @@ class _Merged:
                         self._same[name] = known[key][0]
                         continue
                     known[key] = name, of
+                    self._read |= of
                     if constant and isinstance(value, Ref):
                         self._elements[name] = value
                 done.append(node)
                 continue
-            inner, after = blocks(node), _lasting(known, node)
+            inner, after = blocks(node), self._lasting(known, node)
             new = self._rewrite.node(with_blocks(node, tuple(() for _ in inner)))
             before = after if isinstance(node, Loop) else known  # a later turn finds what an earlier one has changed
             done.append(with_blocks(new, tuple(self.block(b, before) for b in inner)))
             known = after
         return tuple(done)
 
-
-def _lasting(known: _Known, node: Node) -> _Known:
-    """What is known of values of which `node` changes nothing."""
-    names = changed((node,))
-    return {key: found for key, found in known.items() if names.isdisjoint(found[1])} if names else known
+    def _lasting(self, known: _Known, node: Node) -> _Known:
+        """What is known of values of which `node` changes nothing."""
+        names = changed((node,))
+        if names.isdisjoint(self._read):
+            return known
+        return {key: found for key, found in known.items() if names.isdisjoint(found[1])}
