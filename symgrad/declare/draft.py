@@ -19,6 +19,7 @@ from ..expr import (
     Expr,
     Index,
     Number,
+    Ref,
     apply,
     conjunction,
     index,
@@ -188,13 +189,12 @@ class Draft:
         body: Expr,
         extents: Mapping[Index, Expr] | None = None,
         where: Expr = ONE,
-        name: str | None = None,
         reader: str | None = None,
-    ) -> Expr:
+    ) -> Ref:
         """Hoist `kind[over](body)` to an equation of its own and return the reference to it.
 
-        kind   sum, mean, max, min, prod, logsumexp, argmax
-        name   the name of the new tensor; words are made up if None, with the name of its `reader` if that is given
+        kind    sum, mean, max, min, prod, logsumexp, argmax
+        reader  whose name the new tensor has too, where other words say nothing
         Its indices are those of the body that are not reduced. The same reduction twice is one equation.
         """
         given = dict(extents or {})
@@ -210,11 +210,11 @@ class Draft:
             if i not in mentioned and i not in inner:
                 raise DeclarationError(f"{self.name}: {kind}[{i.name}] of {show(body)}, which has no index {i.name}.")
         same = (kind, tuple(over), body, tuple(inner.items()), where)
-        if name is None and same in self._hoisted:
+        if same in self._hoisted:
             return ref(self._hoisted[same], *free)
         words, more = reduction_names(word, body)
         words = f"{words}_{reader}" if reader is not None and words == reduction_names(word, ONE)[0] else words
-        target = self.name_for(name) if name else self.name_for(words, more)
+        target = self.name_for(words, more)
         self._hoisted[same] = target
         self.on_demand.add(target)
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent. How far one of

@@ -20,7 +20,7 @@ def variants(body: Expr, optional: Collection[str], additive: bool, function: st
     function  the name of the function, for messages
     Raises DeclarationError where it is not clear what counts without an input.
     """
-    names = _mentioned(body, optional)
+    names = list(dict.fromkeys(r.name for r in refs(body) if r.name in optional))
     if not names:
         return [(body, ())]
     if additive:
@@ -38,10 +38,6 @@ def variants(body: Expr, optional: Collection[str], additive: bool, function: st
         *((b, ((name, True), *w)) for b, w in variants(present, others, additive, function)),
         *((b, ((name, False), *w)) for b, w in variants(absent, others, additive, function)),
     ]
-
-
-def _mentioned(body: Expr, optional: Collection[str]) -> list[str]:
-    return list(dict.fromkeys(r.name for r in refs(body) if r.name in optional))
 
 
 def _name_alone(term: Expr) -> str:

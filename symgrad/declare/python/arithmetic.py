@@ -81,12 +81,8 @@ def elementwise(op: str, *args: Any) -> Traced:
         )
     arrays = [traced(a) for a in args]
     shape, lead = broadcast(arrays, f"The {OPS[op].noun}" if OPS[op].noun else op)
-    axes = axes_of(shape)
-    nodes = [a._node for a in arrays]
-    body = apply(op, *(read(n, axes[len(axes) - n.rank :]) for n in nodes))
-    if not nodes:
-        return Traced(constant(body))
-    return Traced(value(shape, body, nodes), lead)
+    body = apply(op, *(expand(a, shape) for a in arrays))
+    return Traced(value(shape, body, [a._node for a in arrays]) if arrays else constant(body), lead)
 
 
 def combined(op: str, *args: Any) -> Traced:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from ...errors import ShapeError
-from ...expr import ONE, Apply, Expr, Index, Ref, indices, postorder, ref, substitute, transform
+from ...expr import ONE, Apply, Expr, Index, indices, postorder, ref, substitute, transform
 from ...expr.sizes import largest, tidy
 from ..draft import Draft
 from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, reachable, read, resolve, value
@@ -131,7 +131,7 @@ def _moved(body: Expr, formals: Sequence[Expr], actuals: Sequence[Expr]) -> Expr
 
 
 def _is_open(node: Node) -> TypeGuard[Value]:
-    return isinstance(node, Value) and (bool(node.free) or None in node.over.values())
+    return bool(node.free) or None in node.over.values()
 
 
 def _of_both(node: Expr) -> Expr:
@@ -162,9 +162,8 @@ def _measure(
             fixed = dict(zip(axes_of(node.shape), node.shape, strict=True))
             fixed |= {i: e for i, e in known.items() if i in node.free or i in node.over}
             fixed |= {i: e for i, e in node.over.items() if e is not None}
-            body = draft.reduce(node.kind, tuple(node.over), body, fixed)
-            assert isinstance(body, Ref)
-            names[node.serial] = body.name
+            body = reduced = draft.reduce(node.kind, tuple(node.over), body, fixed)
+            names[node.serial] = reduced.name
         done[node.key] = (node.formals, body)
     target = draft.name_for("out")
     subscripts = [resolve(s, done) for s in term.subscripts]

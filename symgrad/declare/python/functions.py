@@ -11,14 +11,11 @@ from .arithmetic import function_of
 from .arrays import Array, of_arrays
 from .graph import constant
 
-
-def _function_names() -> dict[str, str]:
-    """The elementwise functions by every name they have, but those that Python or a reduction needs."""
-    taken = {"max", "min", "where", "select", "and", "or", "not"}
-    return {name: row.name for row in ROWS if row.arity for name in (row.name, *row.names) if name not in taken}
-
-
-FUNCTIONS: Mapping[str, Callable[..., Array]] = {name: of_arrays(function_of(name)) for name in _function_names()}
+_TAKEN = {"max", "min", "where", "select", "and", "or", "not"}  # what Python or a reduction needs
+FUNCTIONS: Mapping[str, Callable[..., Array]] = {  # of every element
+    name: of_arrays(function_of(name))
+    for row in ROWS if row.arity for name in (row.name, *row.names) if name not in _TAKEN
+}  # fmt: skip
 pi = Array(constant(apply("pi")))
 
 concatenate = of_arrays(joining.concatenate)

@@ -41,6 +41,7 @@ class Node:
     letters   the indices that the user wrote for the axes
     constant  whether no tensor is read: arithmetic of numbers, sizes, options and indices
     declared  the name of the input that it is, all of it: the first rows of one are an array of their own
+    over      the indices that are reduced with their extents (None: told by the subscripts), and by which `kind`
     origin    the serial of the node whose name this one takes
     """
 
@@ -51,6 +52,9 @@ class Node:
     letters: tuple[str | None, ...] = ()
     constant: bool = False
     declared: str = ""
+    kind: str = "none"
+    over: Mapping[Index, Expr | None] = field(default_factory=dict)
+    matmul: bool = False
     serial: int = field(default_factory=lambda: next(_serials))
     origin: int | None = None
 
@@ -72,15 +76,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Value(Node):
-    """`body` at the canonical indices, or `kind[over](body)` where `over` is not empty.
-
-    over  the reduced indices with their extents (None: told by the subscripts)
-    """
+    """`body` at the canonical indices, or `kind[over](body)` where `over` is not empty."""
 
     body: Expr
-    kind: str = "none"
-    over: Mapping[Index, Expr | None] = field(default_factory=dict)
-    matmul: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,9 +99,10 @@ class Lowering:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
                 self.made_up.add(node.serial)
-            elif isinstance(node, Value) and node.kind in MATRICES:
+            elif node.kind in MATRICES:
                 if node.serial not in self.names:
                     word = MATRICES[node.kind].word
+                    assert isinstance(node, Value)
                     *_, last = refs(node.body)
                     operand = node.operands.get(last.name)
                     of = last.name if operand is None else self.names.get(operand.serial)
@@ -109,7 +110,7 @@ class Lowering:
                 self.unsqueezed.add(node.serial)
                 for operand in node.operands.values():
                     self._keep_axes(operand)
-            elif isinstance(node, Value) and node.over:
+            elif node.over:
                 for operand in node.operands.values():
                     if node.matmul or readers[operand.serial] > 1:
                         self._name_operand(operand)
@@ -145,9 +146,7 @@ class Lowering:
             return
         self.unsqueezed.add(node.serial)
         if node.serial not in self.names:
-            self.names[node.serial] = self._fresh(
-                _word(node) or ("product" if getattr(node, "matmul", False) else "operand")
-            )
+            self.names[node.serial] = self._fresh(_word(node) or ("product" if node.matmul else "operand"))
 
     def _source(self, node: Node) -> Value | None:
         """The reduction that `node` shows as it is, but for axes of extent 1."""
@@ -183,14 +182,8 @@ class Lowering:
         for node in self.nodes:
             for operand in node.operands.values():
                 above.setdefault(operand.serial, node)
-        several = [
-            n
-            for n in self.nodes
-            if isinstance(n, Value)
-            and n.over
-            and n.serial not in self.names
-            and len({r.name for r in refs(n.body)}) > 1
-        ]
+        sums = [n for n in self.nodes if isinstance(n, Value) and n.over and n.serial not in self.names]
+        several = [n for n in sums if len({r.name for r in refs(n.body)}) > 1]
         kinds = Counter(n.kind for n in several)
         found: dict[int, str] = {}
         for node in several:
@@ -250,7 +243,6 @@ class Lowering:
         written, extents, text = _renamed(body, letters, axes | over)
         reduced = tuple(letters.get(i, i) for i in over)
         found = self.draft.reduce(node.kind, reduced, written, extents, reader=self.readers.get(node.serial))
-        assert isinstance(found, Ref)
         self.lines.append(Line(found.name, found.subscripts, node.kind, reduced, text, hoisted=True))
         self.done[node.key] = (node.formals, substitute(found, {v: k for k, v in letters.items()}))
 
@@ -292,7 +284,7 @@ class _Letters:
 
     def __init__(self, draft: Draft, names: Iterable[str], nodes: Sequence[Node], outputs: Sequence[Node]) -> None:
         self._taken = taken = {*draft.names, *names}
-        loops = [i.name for n in nodes if isinstance(n, Value) for i in n.over if is_loop(i)]
+        loops = [i.name for n in nodes for i in n.over if is_loop(i)]
         loops += [i.name for n in nodes if isinstance(n, Pieces) for p in n.pieces for i in p.box if is_loop(i)]
         loops += [letter for n in nodes for letter in n.letters if letter]
         skipped = int(any(d.pack for d in draft.dims.values()))  # a pack stands where the first letter would

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -103,9 +103,7 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 _MATRICES = """inv solve det slogdet cholesky qr eigh eigvalsh svdvals pinv matrix_power norm sort argsort
     median""".split()
-_SUMS = (
-    """diff trapezoid average ptp count_nonzero quantile einsum tensordot inner kron convolve cross multi_dot""".split()
-)
+_SUMS = """diff trapezoid average ptp count_nonzero quantile einsum tensordot inner kron convolve cross""".split()
 _AXES = """expand_dims squeeze moveaxis flip roll tril triu diagonal diag broadcast_to repeat tile pad vstack hstack
     column_stack append split select take take_along_axis""".split()
 
@@ -123,6 +121,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "concatenate": joining.concatenate,
     "dot": _dot,
     "vdot": lambda a, b: matmul(numpy_axes.flat(a), numpy_axes.flat(b)),
+    "multi_dot": lambda arrays: reduce(matmul, arrays),
     "clip": _clip,
     "outer": _outer,
     "trace": lambda a, offset=0, axis1=0, axis2=1: reduced("sum", numpy_axes.diagonal(a, offset, axis1, axis2), -1),

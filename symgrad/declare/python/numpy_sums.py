@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const
 from ...expr.sizes import equal, tidy
 from . import joining, matrices
-from .arithmetic import contracted, elementwise, matmul, reduced
+from .arithmetic import contracted, elementwise, reduced
 from .graph import Pieces, axes_of, constant, places_of, read
 from .numpy_axes import along, expand_dims, flat, sized
 from .subscripts import selected
@@ -181,10 +180,3 @@ def cross(a: Any, b: Any) -> Traced:
     (a0, a1, a2), (b0, b1, b2) = ([along(x, -1, k) for k in range(3)] for x in (a, b))
     parts = ((a1, b2, a2, b1), (a2, b0, a0, b2), (a0, b1, a1, b0))
     return joining.stack([_sub(_mul(p, q), _mul(r, s)) for p, q, r, s in parts])
-
-
-def multi_dot(arrays: Sequence[Any]) -> Traced:
-    first, *others = arrays
-    for x in others:
-        first = matmul(first, x)
-    return traced(first)

@@ -91,8 +91,12 @@ def written(
     return Traced(made, lead)
 
 
-def number(x: Any) -> Traced | None:
-    """A plain number as an array of rank 0; None if it is none."""
+def traced(x: Any) -> Traced:
+    """Return a traced array, or a plain number as one."""
+    if isinstance(x, Traced):
+        return x
+    if isinstance(x, Absent):
+        raise x._missing()
     if isinstance(x, (np.generic, np.ndarray)):
         if np.ndim(x) != 0:
             raise DeclarationError(
@@ -100,25 +104,13 @@ def number(x: Any) -> Traced | None:
                 "elements out: sg.stack([1, 2, 3])."
             )
         x = x.item()
-    if isinstance(x, (bool, int, float, Fraction)):
-        if x in (inf, -inf):
-            return Traced(constant(INFINITY if x > 0 else -INFINITY))
-        if x != x:
-            raise DeclarationError(f"{x} is no number that a formula can hold.")
-        return Traced(constant(as_expr(int(x) if isinstance(x, bool) else x)))
-    return None
-
-
-def traced(x: Any) -> Traced:
-    """Return a traced array, or a plain number as one."""
-    if isinstance(x, Traced):
-        return x
-    if isinstance(x, Absent):
-        raise x._missing()
-    found = number(x)
-    if found is None:
+    if not isinstance(x, (bool, int, float, Fraction)):
         raise DeclarationError(f"{type(x).__name__} is neither a symbolic array nor a number.")
-    return found
+    if x != x:
+        raise DeclarationError(f"{x} is no number that a formula can hold.")
+    if x in (inf, -inf):
+        return Traced(constant(INFINITY if x > 0 else -INFINITY))
+    return Traced(constant(as_expr(int(x) if isinstance(x, bool) else x)))
 
 
 def size_of(x: Any, what: str) -> Expr:
