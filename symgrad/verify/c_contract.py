@@ -7,14 +7,9 @@ layouts. All numbers are small integers: sums are exact in any order, and what d
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
-from .sanitize import ENVIRONMENT, FLAGS, LIMIT, libraries
+from .sanitize import ENDLESS, ran
 
 NAME = "contract"
 PROBE = """
@@ -70,31 +65,13 @@ def wrong_products(local: Mapping[str, str], files: Mapping[str, str], single: b
     local  what the functions of the file stand for
     """
     name = next((name for name, word in local.items() if word == NAME), None)
-    names = {path.rpartition("/")[2]: text for path, text in files.items()}
-    source = next((n for n in names if n.endswith(".c")), None)
+    source = next((n for n in files if n.endswith(".c")), None)
     if name is None or source is None:
         return None
-    with tempfile.TemporaryDirectory(prefix="symgrad-") as place:
-        folder = Path(place)
-        probe = PROBE.format(file=source, name=name, real="float" if single else "double")
-        for file, content in {**names, "probe_of_products.c": probe}.items():
-            folder.joinpath(file).write_text(content, encoding="utf-8")
-        compiler = shlex.split(os.environ.get("CC") or "cc")
-        for flags in (FLAGS, ("-std=c99", "-w")):
-            line = [*compiler, *flags, "-o", "probe", "probe_of_products.c", *libraries(names), "-lm"]
-            try:
-                if subprocess.run(line, cwd=folder, capture_output=True, check=False).returncode:
-                    continue
-                done = subprocess.run(
-                    [str(folder / "probe")],
-                    cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=LIMIT,
-                    env={**os.environ, **ENVIRONMENT},
-                )  # fmt: skip
-            except OSError:
-                return None
-            except subprocess.TimeoutExpired:
-                return f"{name} does not end within {LIMIT:g} s"
-            if done.returncode:
-                return f"{name} is wrong for matrices {done.stdout or 'of some sizes: it reads or writes elsewhere'}"
-            return None
-    return None
+    probe = {"probe.c": PROBE.format(file=source, name=name, real="float" if single else "double")}
+    done = ran({**files, **probe}, ["probe.c"]) or ran({**files, **probe}, ["probe.c"], flags=("-std=c99", "-w"))
+    if done is None or done.returncode == 0:
+        return None
+    if done.returncode is None:
+        return f"{name} {ENDLESS}"
+    return f"{name} is wrong for matrices {done.stdout.decode() or 'of some sizes: it reads or writes elsewhere'}"

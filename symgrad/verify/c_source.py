@@ -17,7 +17,6 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 def prepared(files: Mapping[str, str]) -> str:
     """The translation unit of a `.c` file with its own header; function-like macros become functions of sizes."""
-    files = {name.rpartition("/")[2]: text for name, text in files.items()}
     sources = [name for name in files if name.endswith(".c")]
     if len(sources) != 1:
         raise Fault(f"expected one C file, got {', '.join(files) or 'none'}")

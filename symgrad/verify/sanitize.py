@@ -1,8 +1,8 @@
 """Printed C under the compiler's own watch: out of bounds, undefined arithmetic, at small sizes and at real ones.
 
 A driver is compiled with the printed file, both with -fsanitize=address,undefined, and is a program of its own: it
-reads calls from a file, and gives every array just the memory that it needs. How much forward saves it finds by letting
-it write into more. A compiler or machine without sanitizers is left in peace.
+reads calls, and gives every array just the memory that it needs. How much forward saves it finds by letting it write
+into more. A compiler or machine without sanitizers is left in peace.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktr
 LARGEST = 1 << 26  # bytes that are offered to what forward saves
 ELEMENT = 8  # bytes of one, in a workspace and in what is saved
 LIMIT = 120.0  # seconds
+ENDLESS = f"does not end within {LIMIT:g} s"
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
 NONE, GIVEN, ROOM = range(3)  # how a block begins: no memory, memory and what it holds, or memory to write to
 
@@ -41,10 +44,9 @@ DRIVER = """
 #include <stdlib.h>
 #include <string.h>
 #include "{header}"
-static FILE *driver_file;
 static void driver_read(void *p, size_t bytes)
 {{
-    if (fread(p, 1, bytes, driver_file) != bytes) {{ exit(9); }}
+    if (fread(p, 1, bytes, stdin) != bytes) {{ exit(9); }}
 }}
 static void *driver_room(size_t bytes) {{ void *p = malloc(bytes); memset(p, 0xA5, bytes); return p; }}
 static void *driver_block(void)
@@ -71,11 +73,9 @@ static void driver_run(void)
     {body}
     for (int k = 0; k < {count}; ++k) {{ free(v[k]); }}
 }}
-int main(int argc, char **argv)
+int main(void)
 {{
-    driver_file = argc > 1 ? fopen(argv[1], "rb") : NULL;
-    if (driver_file == NULL) {{ return 9; }}
-    for (int next = getc(driver_file); next != EOF; next = getc(driver_file)) {{
+    for (int next = getchar(); next != EOF; next = getchar()) {{
         driver_run();
         puts("");
         fflush(stdout);
@@ -166,38 +166,39 @@ def sanitized(
     function: Function, text: CText, files: Mapping[str, str], calls: Sequence[Case]
 ) -> tuple[str, int] | None:
     """What the sanitizers say of the calls, and the number of the call; None if nothing, or if there are none."""
-    names = {name.rpartition("/")[2]: content for name, content in files.items()}
-    header = next((n for n in names if n.endswith(".h")), None)
+    header = next((n for n in files if n.endswith(".h")), None)
     if header is None:
         return None
     driver = Driver(function, text, header)
+    sources = [n for n in files if n.endswith(".c")]
+    done = ran({**files, "driver.c": driver.source}, [*sources, "driver.c"], b"".join(map(driver.call, calls)))
+    if done is None or done.returncode == 0:
+        return None
+    assert done.returncode != 9, f"the driver of {function.name} reads its calls wrongly"
+    number = done.stdout.count(b"\n")
+    return (ENDLESS, number) if done.returncode is None else _said(done.stderr.decode(errors="replace"), number, driver)
+
+
+def ran(
+    files: Mapping[str, str], sources: Sequence[str], given: bytes = b"", flags: Sequence[str] | None = None
+) -> Any:
+    """What a program of these files does with what is `given` to it, as of `subprocess.run`; its returncode is None if
+    it does not end. None where the machine cannot compile it with these flags, or FLAGS."""
     with tempfile.TemporaryDirectory(prefix="symgrad-") as place:
-        folder = Path(place)
-        for name, content in {**names, "driver.c": driver.source}.items():
-            folder.joinpath(name).write_text(content, encoding="utf-8")
-        sources = [n for n in (*names, "driver.c") if n.endswith(".c")]
-        line = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, "-o", "driver", *sources, *libraries(names), "-lm"]
+        for name, content in files.items():
+            Path(place, name).write_text(content, encoding="utf-8")
+        calls = any("#include <lapacke.h>" in text for text in files.values())
+        libraries = shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
+        command = [*shlex.split(os.environ.get("CC") or "cc"), *(flags or FLAGS), "-o", "program"]
+        run = partial(subprocess.run, cwd=place, capture_output=True, check=False, env={**os.environ, **ENVIRONMENT})
         try:
-            if subprocess.run(line, cwd=folder, capture_output=True, check=False).returncode:
+            if run([*command, *sources, *libraries, "-lm"]).returncode:
                 return None
-            folder.joinpath("calls").write_bytes(b"".join(map(driver.call, calls)))
-            done = subprocess.run(
-                [str(folder / "driver"), "calls"],
-                cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=LIMIT,
-                env={**os.environ, **ENVIRONMENT},
-            )  # fmt: skip
+            return run([f"{place}/program"], input=given, timeout=LIMIT)
         except OSError:
             return None
         except subprocess.TimeoutExpired as error:
-            return f"does not end within {LIMIT:g} s", (error.stdout or b"").count(b"\n")
-    assert done.returncode != 9, f"the driver of {function.name} reads its calls wrongly"
-    return _said(done.stderr, done.stdout.count("\n"), driver) if done.returncode else None
-
-
-def libraries(files: Mapping[str, str]) -> list[str]:
-    """The compiler's flags for the libraries that the files call."""
-    calls = any("#include <lapacke.h>" in text for text in files.values())
-    return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
+            return SimpleNamespace(returncode=None, stdout=error.stdout or b"")
 
 
 def _said(text: str, number: int, driver: Driver) -> tuple[str, int] | None:
