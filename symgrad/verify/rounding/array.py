@@ -59,7 +59,8 @@ class Exact(Array):
         return reduced(total, self, axis, keepdims)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # type: ignore[override]
-        return mean(self, axis, keepdims)
+        found = self.sum(axis, keepdims=keepdims)
+        return found / (self.size // max(found.size, 1))
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # type: ignore[override]
         return reduced(_product, self, axis, keepdims)
@@ -153,72 +154,32 @@ def reduced(
     return filled(values, shape)
 
 
-def mean(array: Array, axis: Any = None, keepdims: bool = False) -> Any:
-    """The sum over the number of elements."""
-    found = reduced(total, array, axis, keepdims)
-    axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    return found / prod(array.shape[a] for a in axes)
-
-
 def matmul(left: Any, right: Any) -> Any:
     """`left @ right`: vectors, matrices and stacks of matrices."""
     a, b = exact(left), exact(right)
     if not a.ndim or not b.ndim:
         raise ValueError("matmul: an operand is a scalar")
-    rows = a[None, :] if a.ndim == 1 else a
-    columns = b[:, None] if b.ndim == 1 else b
-    if rows.shape[-1] != columns.shape[-2]:
+    if a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
         raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not match")
-    products = rows[..., :, :, None] * columns[..., None, :, :]
-    found = reduced(total, products, products.ndim - 2)
-    if a.ndim == 1:
-        found = found[..., 0, :]
-    if b.ndim == 1:
-        found = found[..., 0]
-    return found
+    row, column = "i" * (a.ndim > 1), "k" * (b.ndim > 1)
+    return einsum(f"...{row}j,...j{column}->...{row}{column}", a, b)
 
 
 def einsum(subscripts: str, *operands: Any, **options: Any) -> Any:
-    """Einstein's sum, as NumPy writes it, every letter by itself and `...` for leading axes."""
-    text = subscripts.replace(" ", "")
-    left, arrow, right = text.partition("->")
-    terms, arrays = left.split(","), [exact(o) for o in operands]
-    if len(terms) != len(arrays):
-        raise ValueError(f"einsum: {subscripts!r} for {len(arrays)} operands")
-    spare = max((a.ndim - len(t.replace("...", "")) for t, a in zip(terms, arrays, strict=True)), default=0)
-    dots = "".join(chr(0x3B1 + n) for n in range(spare))  # letters that no text uses
-    spelled = []
-    for term, array in zip(terms, arrays, strict=True):
-        own = array.ndim - len(term.replace("...", ""))
-        spelled.append(term.replace("...", dots[spare - own :]))
+    """Einstein's sum; NumPy tells which elements are multiplied."""
+    left, arrow, right = subscripts.replace(" ", "").partition("->")
+    terms, arrays = left.split(","), [exact(o).view(np.ndarray) for o in operands]
+    letters = [c for c in left if c not in ".,"]
     if not arrow:
-        joined = "".join(terms).replace("...", "")
-        right = ("..." if spare else "") + "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
-    target = right.replace("...", dots)
-    letters = list(dict.fromkeys([*target, *"".join(spelled)]))
-    sizes: dict[str, int] = {}
-    product: Any = None
-    for term, array in zip(spelled, arrays, strict=True):
-        array, term = _diagonals(array, term)
-        if array.ndim != len(term):
-            raise ValueError(f"einsum: {subscripts!r} has {len(term)} letters for {array.ndim} axes")
-        for letter, size in zip(term, array.shape, strict=True):
-            if sizes.setdefault(letter, size) != size and 1 not in (size, sizes[letter]):
-                raise ValueError(f"einsum: {letter} is {sizes[letter]} and {size}")
-            sizes[letter] = max(size, sizes[letter]) if 0 not in (size, sizes[letter]) else 0
-        order = [term.index(c) for c in letters if c in term]
-        wide = array.transpose(order).reshape([array.shape[term.index(c)] if c in term else 1 for c in letters])
-        product = wide if product is None else product * wide
-    product = np.broadcast_to(product.view(np.ndarray), [sizes[c] for c in letters]).view(Exact)
-    summed = tuple(range(len(target), len(letters)))
-    return reduced(total, product, summed) if summed else product
-
-
-def _diagonals(array: Any, term: str) -> tuple[Any, str]:
-    while len(set(term)) < len(term):
-        letter = next(c for c in term if term.count(c) > 1)
-        first = term.index(letter)
-        second = term.index(letter, first + 1)
-        array = array.view(np.ndarray).diagonal(axis1=first, axis2=second).copy().view(Exact)
-        term = "".join(c for k, c in enumerate(term) if k not in (first, second)) + letter
-    return array, term
+        right = "..." * ("..." in left) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    term, product = terms[0], arrays[0]
+    for other, array in zip(terms[1:], arrays[1:], strict=True):
+        both = f"{term}{other}"
+        joined = "..." * ("..." in both) + "".join(dict.fromkeys(both.replace(".", "")))
+        at = np.arange(product.size).reshape(product.shape), np.arange(array.size).reshape(array.shape)
+        here = np.einsum(f"{term},{other}->{joined}", at[0], np.ones_like(at[1]))
+        there = np.einsum(f"{term},{other}->{joined}", np.ones_like(at[0]), at[1])
+        term, product = joined, exact(product.ravel()[here] * array.ravel()[there]).view(np.ndarray)
+    summed = "".join(c for c in dict.fromkeys(letters) if c not in right)
+    product = exact(np.einsum(f"{term}->{right}{summed}", product))
+    return reduced(total, product, tuple(range(product.ndim - len(summed), product.ndim)))
