@@ -42,14 +42,21 @@ def _exactly(value: Any = 0) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-_MODULES: Mapping[str, Shim] = {
+_MODULES: Mapping[str, Any] = {
+    "__future__": Shim("__future__", {"annotations": True}),
     "numpy": Shim("np", NP),
-    "scipy.special": Shim("special", SPECIAL),
-    "scipy.linalg": Shim("linalg", SCIPY),
+    "scipy": Shim("scipy", {"special": Shim("special", SPECIAL), "linalg": Shim("linalg", SCIPY)}),
     "scipy.sparse.linalg": Shim("scipy.sparse.linalg", {"LinearOperator": _Operator}),
     "math": Shim("math", MATH),
     "builtins": Shim("builtins", {**{name: getattr(builtins, name) for name in _BUILTINS}, "float": _exactly}),
 }
+
+
+def _import(name: str, *others: Any) -> Any:
+    """What the text imports."""
+    if name not in _MODULES:
+        raise Fault(f"imports {name}")
+    return _MODULES[name]
 
 
 class _Lift(ast.NodeTransformer):
@@ -127,6 +134,16 @@ def _power(a: Any, b: Any) -> Any:
     return power(a, b)
 
 
+def argument(value: Any) -> Any:
+    """An input for the text, read-only: writing to it raises."""
+    if value is None:
+        return None
+    plain = np.asarray(value)
+    array = plain.copy() if plain.dtype.kind in "iub" else exact(plain).copy()
+    array.flags.writeable = False
+    return array
+
+
 class NumpyText:
     """The module of a printed NumPy file; see `Text`.
 
@@ -134,6 +151,7 @@ class NumpyText:
     """
 
     variants = ("",)
+    given = staticmethod(argument)  # for a function of `module`
 
     def __init__(self, function: Function, files: Mapping[str, str], heads: Sequence[Head]) -> None:
         self.function = function
@@ -148,52 +166,29 @@ class NumpyText:
             tree = ast.parse(source)
         except (SyntaxError, RecursionError, MemoryError) as error:
             raise Fault(f"{self.file} is not Python: {error}") from error
-        self.names = self._imports(tree)
         self.steps = Steps(function)
         code = compile(ast.fix_missing_locations(_Lift(near).visit(tree)), self.file, "exec")
         self.module = self._execute(code)
 
-    def _imports(self, tree: ast.Module) -> dict[str, Any]:
-        """The names that the file imports; the statements themselves leave the tree."""
-        names: dict[str, Any] = {}
-        kept: list[ast.stmt] = []
-        for statement in tree.body:
-            if isinstance(statement, ast.Import):
-                for alias in statement.names:
-                    if alias.name not in _MODULES:
-                        raise Fault(f"{self.file} imports {alias.name}")
-                    names[alias.asname or alias.name] = _MODULES[alias.name]
-            elif isinstance(statement, ast.ImportFrom):
-                if statement.module == "__future__":
-                    continue
-                for alias in statement.names:
-                    whole = f"{statement.module}.{alias.name}"
-                    if whole in _MODULES:
-                        names[alias.asname or alias.name] = _MODULES[whole]
-                    elif statement.module is not None and statement.module in _MODULES:
-                        names[alias.asname or alias.name] = getattr(_MODULES[statement.module], alias.name)
-                    else:
-                        raise Fault(f"{self.file} imports {whole}")
-            else:
-                kept.append(statement)
-        tree.body = kept
-        return names
-
     def _execute(self, code: CodeType) -> dict[str, Any]:
         choice = Choice()
+        known: dict[str, Any] = {name: getattr(builtins, name) for name in _BUILTINS}
         module: dict[str, Any] = {
             EITHER: choice,
-            # NumPy's own methods import what they need through the builtins of whoever calls them
-            "__builtins__": {name: getattr(builtins, name) for name in (*_BUILTINS, "__import__")},
+            "__builtins__": known | {"__import__": _import},
             "__name__": self.file.removesuffix(".py"),
             "symgrad literal": literal,
             "symgrad quotient": _quotient,
             "symgrad power": _power,
             "symgrad tick": self.steps.tick,
-            **self.names,
             "float": _exactly,
         }
-        exec(code, module)
+        try:
+            exec(code, module)
+        except (Fault, UnknownName) as error:
+            raise Fault(f"{self.file}: {error}") from error
+        # NumPy's own methods import what they need through the builtins of whoever calls them
+        module["__builtins__"]["__import__"] = __import__
         for name, function in list(module.items()):
             if isinstance(function, FunctionType) and EITHER in function.__code__.co_names:
                 module[name] = Elementwise(choice.parts(name, function), 1)
@@ -202,12 +197,8 @@ class NumpyText:
                 raise Fault(f"{self.file} has no function {name}")
         return module
 
-    def given(self, value: Any) -> Any:
-        """An array as an argument for a function of `module`."""
-        return _argument(value)
-
     def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-        given = [_argument(inputs.get(name)) for name in self.function.inputs]
+        given = [argument(inputs.get(name)) for name in self.function.inputs]
         # an option at its default is left to the signature of the text
         defaults = {o.name: float(o.default) for o in self.function.options}
         changed = {k: v for k, v in options.items() if v != defaults[k]}
@@ -220,7 +211,7 @@ class NumpyText:
         return dict(zip(outputs, results, strict=True)), saved
 
     def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
-        given = tuple(_argument(seeds[name]) for name in self.function.outputs)
+        given = tuple(argument(seeds[name]) for name in self.function.outputs)
         grads = self._call("backward", saved, given[0] if len(given) == 1 else given, needs)
         if not isinstance(grads, tuple) or len(grads) != len(self.function.inputs):
             raise Fault(f"backward returns {type(grads).__name__}, not {len(self.function.inputs)} gradients")
@@ -250,13 +241,3 @@ class NumpyText:
             raise Fault(f"{name} uses what the check cannot run: {error}") from error
         except Exception as error:
             raise Fault(f"{name} raises {type(error).__name__}: {error}") from error
-
-
-def _argument(value: Any) -> Any:
-    """An input for the text, read-only: writing to it raises."""
-    if value is None:
-        return None
-    plain = np.asarray(value)
-    array = plain.copy() if plain.dtype.kind in "iub" else exact(plain).copy()
-    array.flags.writeable = False
-    return array
