@@ -34,7 +34,6 @@ from .series import Choice
 from .sizes import count
 from .text import Fault, Kinds, Steps, Values, differentiable, full_shape
 
-Other = Callable[[Parameter, Argument], Any]
 _TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
 
 
@@ -119,23 +118,6 @@ class CText:
 
     # calling
 
-    def _call(self, which: str, arguments: list[Any]) -> None:
-        status = self._status(which, arguments)
-        if status is not None and status != 0:
-            raise Fault(f"{self.function.name}_{which} returns {status}")
-
-    def _status(self, which: str, arguments: list[Any]) -> Any:
-        """Run a function; what it returns."""
-        self.steps.count = 0
-        try:
-            return self.module[f"c_{self.function.name}_{which}"](*arguments)
-        except Fault as fault:
-            raise type(fault)(f"{self.function.name}_{which} {fault}") from fault
-        except KeyError as error:
-            raise Fault(f"{self.function.name}_{which} calls {error}, which the check does not know") from error
-        except Exception as error:
-            raise Fault(f"{self.function.name}_{which}: {type(error).__name__}: {error}") from error
-
     def sizes(self, inputs: Values, options: Mapping[str, Any]) -> dict[str, Any]:
         """The sizes and options as they are passed: of a pack, how many points it has."""
         numbers: dict[str, Any] = {name: count(size) for name, size in bind(self.function, inputs).items()}
@@ -150,100 +132,69 @@ class CText:
         found: int = self.module[f"c_{macro.name}"](*(sizes[p.tensor] for p in macro.parameters))
         return found
 
-    def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-        shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
-        collected: dict[str, list[Any]] = {n: [] for n in shapes}
-        memories = []
-        for part in self._parts(variant, inputs):
-            arguments, memory = self._forward_arguments(variant, part, options)
-            self._call(f"forward{variant}", arguments)
-            memories.append(memory)
-            for name in shapes:
-                collected[name] += memory[name].cells
-        outputs = {n: filled(collected[n], shapes[n]) for n in shapes}
-        return outputs, Saved(inputs, options, tuple(memories))
+    def _run(
+        self,
+        which: str,
+        variant: str,
+        part: Values,
+        options: Mapping[str, Any],
+        other: Callable[[Parameter, Argument], Any],
+        refuses: bool = False,
+    ) -> Any:
+        """Run a function; what it returns, which is not 0 only where it `refuses`.
 
-    def _arguments(self, which: str, variant: str, part: Values, options: Mapping[str, Any], other: Other) -> list[Any]:
-        """The arguments of one call; `other` gives what is not told by the inputs and options."""
-        sizes = self.sizes(part, options)
-        found: list[Any] = []
+        other  gives the arguments that the inputs and options do not tell
+        """
+        sizes, arguments = self.sizes(part, options), []
         for own, p in self.parameters(f"{which}{variant}"):
             match p.role:
                 case "size" | "option":
-                    found.append(sizes[p.tensor])
+                    arguments.append(sizes[p.tensor])
                 case "presence":
-                    found.append(int(part.get(p.tensor) is not None))
+                    arguments.append(int(part.get(p.tensor) is not None))
                 case "input":
-                    found.append(_passed(own, part.get(p.tensor)))
+                    arguments.append(_passed(own, part.get(p.tensor)))
                 case "work":
-                    found.append(block(self.room(p.tensor, which, variant, sizes), p.tensor))
+                    arguments.append(block(self.room(p.tensor, which, variant, sizes), p.tensor))
                 case _:
-                    found.append(other(own, p))
-        return found
+                    arguments.append(other(own, p))
+        name = f"{self.function.name}_{which}{variant}"
+        self.steps.count = 0
+        try:
+            status = self.module[f"c_{name}"](*arguments)
+        except Fault as fault:
+            raise type(fault)(f"{name} {fault}") from fault
+        except KeyError as error:
+            raise Fault(f"{name} calls {error}, which the check does not know") from error
+        except Exception as error:
+            raise Fault(f"{name}: {type(error).__name__}: {error}") from error
+        if status and not refuses:
+            raise Fault(f"{name} returns {status}")
+        return status
 
-    def _forward_arguments(
-        self, variant: str, part: Values, options: Mapping[str, Any], absent: tuple[str, ...] = ()
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of one call, and the memory of outputs and of what is saved; NULL for those in `absent`."""
+    def _forwarded(
+        self, variant: str, part: Values, options: Mapping[str, Any], absent: Sequence[str] = (), refuses: bool = False
+    ) -> tuple[Any, dict[str, Any]]:
+        """What forward returns, and the memory of outputs and of what is saved; NULL for those in `absent`."""
         memory = {n: block(prod(full_shape(self.function, n, part, options)), n) for n in self.function.outputs}
 
         def result(own: Parameter, p: Argument) -> Any:
             return None if p.tensor in absent else memory.setdefault(p.tensor, Pointer([], p.name, open_=True))
 
-        return self._arguments("forward", variant, part, options, result), memory
+        return self._run("forward", variant, part, options, result, refuses), memory
 
-    def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
-        assert isinstance(saved, Saved)
-        wanted = [n for n, need in zip(self.function.inputs, needs, strict=True) if need]
-        wanted = [n for n in wanted if n in differentiable(self.function) and saved.inputs.get(n) is not None]
-        collected: dict[str, list[Any]] = {n: [] for n in wanted}
-        parts = list(self._parts(variant, saved.inputs))
-        for index, (part, memory) in enumerate(zip(parts, saved.memory, strict=True)):
-            own = seeds
-            if self.component and not variant:
-                own = {n: None if s is None else s.reshape(len(parts), -1)[index] for n, s in seeds.items()}
-            before = lift(0) if self.accumulates else UNSET
-            arguments, grads = self._backward_arguments(variant, part, saved.options, memory, own, wanted, before)
-            self._call(f"backward{variant}", arguments)
-            if self.accumulates:
-                self._overwritten(variant, part, saved.options, memory, own, wanted)
-            for name in wanted:
-                collected[name] += grads[name].cells
-        found: dict[str, Any] = dict.fromkeys(self.function.inputs)
-        for name in wanted:
-            found[name] = filled(collected[name], np.shape(saved.inputs[name]))  # type: ignore[arg-type]  # given
-        return found
-
-    def _overwritten(
+    def _backwarded(
         self,
         variant: str,
         part: Values,
-        options: Mapping[str, Any],
-        memory: Mapping[str, Pointer],
-        seeds: Values,
-        wanted: Sequence[str],
-    ) -> None:
-        """A Fault unless every element of every gradient is added to: what was no number before is none after."""
-        with rounding(DOUBLE_FORMAT, mp.prec):
-            before = Number(mpmath.mpf("nan"))
-            arguments, grads = self._backward_arguments(variant, part, options, memory, seeds, wanted, before)
-            self._call(f"backward{variant}", arguments)
-        for name, pointer in grads.items():
-            for at, cell in enumerate(pointer.cells):
-                if not mp.isnan(lift(cell).value):
-                    raise Fault(f"{self.function.name}_backward{variant} overwrites grad_{name}[{at}]")
-
-    def _backward_arguments(
-        self,
-        variant: str,
-        part: Values,
-        options: Mapping[str, Any],
-        memory: Mapping[str, Pointer],
+        saved: Saved,
+        index: int,
         seeds: Values,
         wanted: Sequence[str],
         before: Any = UNSET,
-    ) -> tuple[list[Any], dict[str, Pointer]]:
-        """The arguments of one call, and the memory of the gradients, with `before` in each element."""
+        refuses: bool = False,
+    ) -> tuple[Any, dict[str, Pointer]]:
+        """What backward returns, and the memory of the gradients, with `before` in each element."""
         grads = {n: block(np.size(part[n]), f"grad_{n}", before) for n in wanted}  # type: ignore[arg-type]  # given
 
         def other(own: Parameter, p: Argument) -> Any:
@@ -251,51 +202,80 @@ class CText:
                 return _passed(own, seeds[p.tensor])
             if p.role == "gradient":
                 return grads.get(p.tensor)
-            if p.tensor not in memory:
+            if p.tensor not in saved.memory[index]:
                 raise Fault(f"{self.function.name}_backward{variant} reads {p.name}, which forward does not save")
-            found = memory[p.tensor]
+            found = saved.memory[index][p.tensor]
             return found.reading() if p.type.pointer else found.get(0)
 
-        return self._arguments("backward", variant, part, options, other), grads
+        return self._run("backward", variant, part, saved.options, other, refuses), grads
+
+    def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+        memories = [self._forwarded(variant, part, options)[1] for part in self._parts(variant, inputs)]
+        return self._outputs(memories, inputs, options), Saved(inputs, options, tuple(memories))
+
+    def _outputs(
+        self, memories: Sequence[Mapping[str, Pointer]], inputs: Values, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
+        return {n: filled([cell for m in memories for cell in m[n].cells], shape) for n, shape in shapes.items()}
+
+    def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
+        assert isinstance(saved, Saved)
+        wanted = [n for n, need in zip(self.function.inputs, needs, strict=True) if need]
+        wanted = [n for n in wanted if n in differentiable(self.function) and saved.inputs.get(n) is not None]
+        collected: dict[str, list[Any]] = {n: [] for n in wanted}
+        parts = self._parts(variant, saved.inputs)
+        for index, part in enumerate(parts):
+            own = seeds
+            if self.component and not variant:
+                own = {n: None if s is None else s.reshape(len(parts), -1)[index] for n, s in seeds.items()}
+            before = lift(0) if self.accumulates else UNSET
+            _, grads = self._backwarded(variant, part, saved, index, own, wanted, before)
+            for name in wanted:
+                collected[name] += grads[name].cells
+            if not self.accumulates:
+                continue
+            with rounding(DOUBLE_FORMAT, mp.prec):  # what was no number before is none after, if it is added to
+                _, grads = self._backwarded(variant, part, saved, index, own, wanted, Number(mpmath.mpf("nan")))
+            for name, pointer in grads.items():
+                for at, cell in enumerate(pointer.cells):
+                    if not mp.isnan(lift(cell).value):
+                        raise Fault(f"{self.function.name}_backward{variant} overwrites grad_{name}[{at}]")
+        found: dict[str, Any] = dict.fromkeys(self.function.inputs)
+        return found | {n: filled(collected[n], np.shape(saved.inputs[n])) for n in wanted}  # type: ignore[arg-type]  # given
 
     # what the header promises
 
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Each saved pointer NULL by itself, then all of them; what is still written must be the same."""
-        name = f"{self.function.name}_forward{variant}"
         saved = [p.tensor for _, p in self.parameters(f"forward{variant}") if p.role == "saved"]
+        parts = self._parts(variant, inputs) if saved else []
+        wholes = [self._forwarded(variant, part, options)[1] for part in parts]
         for absent in dict.fromkeys([*((n,) for n in saved), tuple(saved)] if saved else []):
-            collected: dict[str, list[Any]] = {n: [] for n in self.function.outputs}
-            for part in self._parts(variant, inputs):
-                whole, full = self._forward_arguments(variant, part, options)
-                self._call(f"forward{variant}", whole)
-                arguments, memory = self._forward_arguments(variant, part, options, absent)
-                try:
-                    self._call(f"forward{variant}", arguments)
-                except Fault as fault:
-                    raise Fault(f"{fault}, where {' and '.join(absent)} is NULL") from fault
-                for n, pointer in memory.items():
-                    if n in collected:
-                        collected[n] += pointer.cells
-                    elif not all(map(_same, pointer.cells, full[n].cells)) or len(pointer.cells) != len(full[n].cells):
-                        raise Fault(f"{name} saves another {n} where {' and '.join(absent)} is NULL")
-            yield {n: filled(cells, full_shape(self.function, n, inputs, options)) for n, cells in collected.items()}
+            said = f"where {' and '.join(absent)} is NULL"
+            try:
+                memories = [self._forwarded(variant, part, options, absent)[1] for part in parts]
+            except Fault as fault:
+                raise Fault(f"{fault}, {said}") from fault
+            for whole, memory in zip(wholes, memories, strict=True):
+                for n in memory.keys() - set(self.function.outputs):
+                    one, other = memory[n].cells, whole[n].cells
+                    if len(one) != len(other) or not all(map(_same, one, other)):
+                        raise Fault(f"{self.function.name}_forward{variant} saves another {n} {said}")
+            yield self._outputs(memories, inputs, options)
 
     def refusal(
         self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds
     ) -> str | None:
         """`kinds` are not asked for: C returns a number. Nothing may be written."""
-        name = f"{self.function.name}_forward{variant}"
-        arguments, written = self._forward_arguments(variant, inputs, options)
-        said = _refused(name, self._status(f"forward{variant}", arguments), written)
-        name = f"{self.function.name}_backward{variant}"
+        said = _refused(f"{self.function.name}_forward{variant}", *self._forwarded(variant, inputs, options, (), True))
         taken = {p.tensor for _, p in self.parameters(f"backward{variant}") if p.role == "input"}
         changed = [n for n in inputs if saved is not None and inputs[n] is not saved.inputs[n]]
         if said or not taken.intersection(changed):
             return said
         wanted = [n for n in differentiable(self.function) if inputs.get(n) is not None]
-        arguments, grads = self._backward_arguments(variant, inputs, options, saved.memory[0], seeds, wanted)
-        return _refused(name, self._status(f"backward{variant}", arguments), grads)
+        asked = self._backwarded(variant, inputs, saved, 0, seeds, wanted, refuses=True)
+        return _refused(f"{self.function.name}_backward{variant}", *asked)
 
     def _parts(self, variant: str, inputs: Values) -> list[Values]:
         """The points of a component function, each with a pack of no axes; the whole call otherwise."""
