@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,16 +43,16 @@ class Loss:
 def losses(function: Function, artefacts: Sequence[Artefact], seed: int = 0) -> tuple[tuple[Loss, ...], ...]:
     """What float64 loses in each of the artefacts, which all compute `function` and its J^T v."""
     declaration = Declaration(function)
-    tallies: list[dict[str, _Tally]] = [{} for _ in artefacts]
+    lost: list[dict[str, list[tuple[float, Case, int]]]] = [{} for _ in artefacts]
     for case in sample(declaration, seed=seed).cases:
         found = truth(declaration, case)
         expected = expected_of(function, case, found)
         with mp.workprec(found.bits):
-            for artefact, tally in zip(artefacts, tallies, strict=True):
+            for artefact, bits in zip(artefacts, lost, strict=True):
                 results = _results(function, artefact, case)
                 for name, (array, _) in expected.items():
-                    tally.setdefault(name, _Tally()).add(array, results.get(name), case)
-    return tuple(tuple(tally[name].loss(name) for name in tally if tally[name].count) for tally in tallies)
+                    bits.setdefault(name, []).extend(_bits(array, results.get(name), case))
+    return tuple(tuple(_loss(name, rows) for name, rows in bits.items() if rows) for bits in lost)
 
 
 def _results(function: Function, artefact: Artefact, case: Case) -> Mapping[str, Any]:
@@ -65,25 +65,15 @@ def _results(function: Function, artefact: Artefact, case: Case) -> Mapping[str,
         raise
 
 
-class _Tally:
-    """The bits lost so far by one output or gradient."""
-
-    def __init__(self) -> None:
-        self.count, self.total, self.most, self.worst = 0, 0.0, 0.0, ""
-
-    def add(self, truths: Array, value: Any, case: Case) -> None:
-        """Compare one result; integers, and elements that have no finite truth, are left out."""
-        given = np.full(truths.shape, np.nan) if value is None else np.asarray(value, float).reshape(truths.shape)
-        for position, exact in np.ndenumerate(truths):
-            if isinstance(exact, int) or not mp.isfinite(exact):
-                continue
-            bits = bits_lost(float(given[position]), exact)
-            self.count, self.total = self.count + 1, self.total + bits
-            if bits > self.most:
-                self.most = bits
-                self.worst = brief(one_point(case, position[0] if case.count > 1 else 0))
-
-    def loss(self, name: str) -> Loss:
-        return Loss(name, self.count, self.total / self.count, self.most, self.worst)
+def _bits(truths: Array, value: Any, case: Case) -> Iterator[tuple[float, Case, int]]:
+    """What each element loses, and at which point; integers, and elements without a finite truth, are left out."""
+    given = np.full(truths.shape, np.nan) if value is None else np.asarray(value, float).reshape(truths.shape)
+    for position, exact in np.ndenumerate(truths):
+        if not isinstance(exact, int) and mp.isfinite(exact):
+            yield bits_lost(float(given[position]), exact), case, position[0] if case.count > 1 else 0
 
 
+def _loss(name: str, rows: Sequence[tuple[float, Case, int]]) -> Loss:
+    most, case, number = max(rows, key=lambda row: row[0])
+    mean = sum(row[0] for row in rows) / len(rows)
+    return Loss(name, len(rows), mean, most, brief(one_point(case, number)) if most else "")

@@ -118,9 +118,7 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
     return f"<J u, v> = {left:.12g} and <u, J^T v> = {right:.12g} for {shapes}"
 
 
-def _slope(
-    artefact: Artefact, case: Case, steps: Mapping[str, Any], seeds: list[Any], h: float
-) -> tuple[float, float]:
+def _slope(artefact: Artefact, case: Case, steps: Mapping[str, Any], seeds: list[Any], h: float) -> tuple[float, float]:
     """<J u, v> by differences of the artefact's own forward, and the magnitude of its terms and of their rounding."""
     ends = []
     for sign in (h, -h):

@@ -8,10 +8,12 @@ the compiled code runs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from ..ops.matrices import MATRICES
 from .c_memory import Pointer
+from .numpy_linalg import solved
 from .rounding import lift, total
 from .rounding.array import filled
 from .rounding.matrices import LinAlgError, whole
@@ -39,24 +41,15 @@ def function_of(name: str) -> Callable[..., int | None]:
 
     def call(*given: Any) -> int:
         sides = dict(zip(letters, given, strict=False))
-        columns = given[count] if right else 1
-        places = list(given[count + right :])
-        a = _read(places[0], [sides[letter] for letter in rows[0].axes.split()])
-        results = places[1 + right :]
-        sides["k"] = sides["n"] if rows[0].function == "qr" else min(sides.values())
+        columns, *places = given[count:] if right else (1, *given[count:])
+        operands = [_read(places[0], [sides[letter] for letter in rows[0].axes.split()])]
+        operands += [_read(places[1], [sides["n"], columns])] * right
         try:
-            for row, place in zip(rows, results, strict=True):
-                if place is None:
-                    continue
-                if right:
-                    b = _read(places[1], [sides["n"], columns])
-                    found = [whole(row.name, a, b[:, c]) for c in range(columns)]
-                    values = [found[c][i] for i in range(sides["n"]) for c in range(columns)]
-                else:
-                    value = whole(row.name, a)
-                    values = list(value.ravel()) if row.rank else [value]
-                for k, x in enumerate(values):
-                    place.set(k, x)
+            for row, place in zip(rows, places[1 + right :], strict=True):
+                if place is not None:
+                    value = (solved if right else whole)(row.name, *operands)
+                    for k, x in enumerate(value.ravel().tolist()):
+                        place.set(k, x)
         except LinAlgError:
             return 1
         return 0
@@ -83,7 +76,4 @@ def _contract(
 
 
 def _read(place: Pointer, shape: list[int]) -> Any:
-    count = 1
-    for side in shape:
-        count *= side
-    return filled([place.get(k) for k in range(count)], tuple(shape))
+    return filled([place.get(k) for k in range(prod(shape))], tuple(shape))

@@ -124,19 +124,16 @@ def memory_faults(call: Call, results: dict[str, Any], case: Case) -> list[tuple
     return faults
 
 
-def manners(call: Call, case: Case, wanted: list[tuple[bool, ...]]) -> list[tuple[str, str]]:
+def manners(call: Call, subsets: list[tuple[bool, ...]]) -> list[tuple[str, str]]:
     """How backward behaves when it is asked otherwise: again, for fewer gradients, without a grad_output."""
     faults: list[tuple[str, str]] = []
     function = call.function
-    for needs in (*wanted, (True,) * len(call.inputs)):
+    for needs in (*subsets, (True,) * len(call.inputs)):
         grads = _again(call, call.cotangent, needs)
         if isinstance(grads, Exception):
             return [(function.name, f"with needs_input_grad={needs}, raises {_told(grads)}")]
-        for name, need, grad, whole in zip(function.inputs, needs, grads, call.grads, strict=True):
-            if (grad is None) != (whole is None or not need):
-                faults.append((f"grad_{name}", f"is {grad if grad is None else 'given'} with needs_input_grad={needs}"))
-            elif grad is not None and not np.array_equal(grad, whole, equal_nan=True):
-                faults.append((f"grad_{name}", f"is another with needs_input_grad={needs}"))
+        wanted = tuple(grad if need else None for need, grad in zip(needs, call.grads, strict=True))
+        faults += [(name, f"is another with needs_input_grad={needs}") for name in _others(call, grads, wanted)]
     return [*faults, *_overwritten(call), *_omitted(call), *_partial(call)]
 
 

@@ -186,9 +186,7 @@ class Sampler(ABC):
             other = option.default + 1 if option.dtype == "int" else float(option.default) * 3 or 0.25
             yield {**self.options, option.name: other}
 
-    def _case(
-        self, row: Row, inputs: Values, options: Mapping[str, Any], count: int = 1, packed: bool = False
-    ) -> Case:
+    def _case(self, row: Row, inputs: Values, options: Mapping[str, Any], count: int = 1, packed: bool = False) -> Case:
         cotangents: dict[str, Array | None] = {}
         numbers = {k: float(v) if not isinstance(v, int) else v for k, v in options.items()}
         kinds = {t.name: t.dtype for t in self.function.tensors}

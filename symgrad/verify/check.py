@@ -12,14 +12,14 @@ and once: memory, gradients that are not asked for, a missing grad_output, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from mpmath import mp
 
-from ..ir import Dtype, Function
+from ..ir import Function
 from ..source.tree import Function as Head
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn
@@ -28,7 +28,7 @@ from .c_text import CText
 from .calls import Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
 from .compare import Judged, Limits, judge, overflow, place
-from .execution import PRECISIONS, Execution, expected_of
+from .execution import PRECISIONS, Bounds, Execution, expected_of
 from .findings import Findings
 from .imitation import disagreements
 from .numpy_text import NumpyText
@@ -40,7 +40,7 @@ from .rounding import DOUBLE, SINGLE, Format, rounding
 from .sampling import sample
 from .sanitize import sanitized
 from .solvers import Solvers
-from .text import Array, Fault, Text, full_shape
+from .text import Array, Fault, Text, differentiable, full_shape
 from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head]], Text]] = {
@@ -80,9 +80,9 @@ def check(
     watch    gets the report as far as it is known, after every case
     """
     start = perf_counter()
-    checking = _Checking(function, to.partition(":")[0], artefact, full, seed, (text or to).partition(":")[0])
-    checking.only = case
-    checking.heads = getattr(artefact, "heads", ()) if heads is None else heads
+    heads = getattr(artefact, "heads", ()) if heads is None else heads
+    languages = to.partition(":")[0], (text or to).partition(":")[0]
+    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case)
 
     def heard(heading: str, said: Any) -> None:
         if watch is not None and heading == "report":
@@ -90,10 +90,10 @@ def check(
 
     if not process.possible() or getattr(artefact, "threads", False):  # a copy has no threads
         end = None if seconds is None else start + seconds
-        checking.run(files, heard, end)
+        checking.run(heard, end)
         return replace(checking.found.report(), seconds=perf_counter() - start)
     checking.prepare()
-    ending = process.isolated(lambda tell: checking.run(files, tell), seconds, heard)
+    ending = process.isolated(checking.run, seconds, heard)
     report: Report = ending.told.get("report", checking.found.report())
     calling: Finding | None = ending.told.get("calling")
     if ending.how == "late":
@@ -108,23 +108,39 @@ def check(
     return replace(report, seconds=perf_counter() - start)
 
 
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """What is known of a case: the truth, what the text may be off by, and how sensitive each result is."""
+
+    case: Case
+    truth: Truth
+    bounds: Bounds | None
+    condition: Mapping[str, Array]
+    format: Format
+
+
+@dataclass
 class _Checking:
     """The state of one check."""
 
-    def __init__(self, function: Function, to: str, artefact: Artefact, full: bool, seed: int, language: str) -> None:
-        self.language = language
-        self.function, self.to, self.artefact, self.full, self.seed = function, to, artefact, full, seed
-        self.declaration = Declaration(function)
-        self.rng = np.random.default_rng([seed, 3])
-        self.found = Findings(function.name, to, seed)
-        self.text: Execution | None = None
-        self.single = bool(getattr(artefact, "single", False))  # it knows no other numbers than float32
-        self.accumulates = bool(getattr(artefact, "accumulates", False))  # backward adds to gradients
-        self.files: Mapping[str, str] = {}
-        self.cases: tuple[Case, ...] = ()
-        self.tell: process.Tell = lambda heading, said: None
-        self.only: int | None = None
-        self.heads: Sequence[Head] = ()
+    function: Function
+    files: Mapping[str, str]
+    to: str
+    language: str
+    artefact: Artefact
+    heads: Sequence[Head]
+    full: bool
+    seed: int
+    only: int | None
+    text: Execution | None = None
+    cases: tuple[Case, ...] = ()
+    tell: process.Tell = print
+
+    def __post_init__(self) -> None:
+        self.declaration = Declaration(self.function)
+        self.rng = np.random.default_rng([self.seed, 3])
+        self.found = Findings(self.function.name, self.to, self.seed)
+        self.single = bool(getattr(self.artefact, "single", False))  # it knows no other numbers than float32
 
     def prepare(self) -> None:
         """What is worth keeping between checks: the derivatives of the operators."""
@@ -134,15 +150,15 @@ class _Checking:
                     if op:
                         symbolic(op)
 
-    def run(self, files: Mapping[str, str], tell: process.Tell, end: float | None = None) -> None:
+    def run(self, tell: process.Tell, end: float | None = None) -> None:
         """Check everything, until there are failures enough, or the time is over."""
         self.tell = tell
         if self.language in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
-                    text = TEXTS[self.language](self.function, files, self.heads)
-                    if isinstance(text, CText):
-                        text.accumulates = self.accumulates
+                    text = TEXTS[self.language](self.function, self.files, self.heads)
+                    if isinstance(text, CText):  # backward adds to gradients
+                        text.accumulates = bool(getattr(self.artefact, "accumulates", False))
                 self.text = Execution(self.function, text, self.found, self.full)
             except Fault as fault:
                 self.found.fail("text", self.to, str(fault), None)
@@ -155,7 +171,7 @@ class _Checking:
             points = replace(points, cases=tuple(c for c in points.cases if c.number == self.only))
         self.found.discarded = points.discarded
         self.found.planned = sum(case.count for case in points.cases)
-        self.files, self.cases = files, points.cases
+        self.cases = points.cases
         for case in points.cases:
             if len(self.found.failures) >= ENOUGH or (self.text is not None and self.text.endless):
                 break
@@ -210,25 +226,23 @@ class _Checking:
         self.found.undecided += found.undecided
         self._witnesses(case, found)
         chosen = SINGLE if self.single else DOUBLE
-        bounds = self.text(case, found, self._format(chosen)) if self.text is not None else None
+        bounds = self._bounds(case, found, chosen)
         if self.text is not None and bounds is None and case.label != "a size of 0":  # where a text may refuse, too
             return
         condition = conditioning(self.declaration, case, found, self.rng)
         # on the edge of a condition on what is computed, NumPy stands where its rounding says
-        rounded = found.kinked and (bounds is None or bounds["notes"].doubts)
+        rounded = found.kinked and (bounds is None or bounds.notes.doubts)
         if not (case.strided or rounded):
             for name, said in disagreements(self.function, case, found.outputs, condition):
                 self.found.fail("NumPy", name, said, case)
-        self._artefact(case, found, bounds, condition, chosen)
-        real = any(t.dtype == Dtype.REAL for t in map(self.function.table.get, self.function.inputs) if t)
-        if case.single and real and self.to != "c":
-            bounds = self.text(case, found, self._format(SINGLE)) if self.text is not None else None
-            self._artefact(case, found, bounds, condition, SINGLE)
+        self._artefact(_Point(case, found, bounds, condition, chosen))
+        if case.single and differentiable(self.function) and self.to != "c":
+            self._artefact(_Point(case, found, self._bounds(case, found, SINGLE), condition, SINGLE))
 
-    def _format(self, chosen: Format) -> Format:
-        """The format in which the artefact computes."""
+    def _bounds(self, case: Case, found: Truth, chosen: Format) -> Bounds | None:
+        """What the text may be off by in the format in which the artefact computes."""
         own = {name: bool(getattr(self.artefact, name, False)) for name in ("flushes", "powers")}
-        return replace(chosen, **own)
+        return None if self.text is None else self.text(case, found, replace(chosen, **own))
 
     def _witnesses(self, case: Case, found: Truth) -> None:
         if found.kinked or not case.count or case.strided:
@@ -242,29 +256,21 @@ class _Checking:
 
     # the artefact
 
-    def _artefact(
-        self, case: Case, found: Truth, bounds: Mapping[str, Any] | None, condition: Mapping[str, Array], chosen: Format
-    ) -> None:
+    def _artefact(self, point: _Point) -> None:
+        case = point.case
         first, *others = layouts(case, self.full)
-        call = self._called(case, found, bounds, condition, chosen, first)
-        if call is not None and (chosen is DOUBLE or self.single) and not self.found.failures:
-            for name, said in manners(call, case, combinations(self.function, self.full)):
+        call = self._called(point, first)
+        if call is not None and (point.format is DOUBLE or self.single) and not self.found.failures:
+            for name, said in manners(call, combinations(self.function, self.full)):
                 self.found.fail("float32" if self.single else "float64", name, said, case)
         for layout in others:
             if not self.found.failures:
-                self._called(case, found, bounds, condition, chosen, layout)
+                self._called(point, layout)
         self.tell("calling", None)
 
-    def _called(
-        self,
-        case: Case,
-        found: Truth,
-        bounds: Mapping[str, Any] | None,
-        condition: Mapping[str, Array],
-        chosen: Format,
-        layout: str,
-    ) -> Call | None:
+    def _called(self, point: _Point, layout: str) -> Call | None:
         """One call of the artefact, with arrays that lie in memory as the layout says; None if it raises."""
+        case, found, bounds, chosen = point.case, point.truth, point.bounds, point.format
         stage = "float64" if chosen is DOUBLE else "float32"
         stage += "" if layout == "plain" else f", {layout} arrays"
         self._calling(stage, case)
@@ -272,7 +278,7 @@ class _Checking:
         try:
             results = call.results()
         except Exception as error:  # whatever generated code raises is a finding
-            arrays = bounds["arrays"] if bounds is not None else {}
+            arrays = bounds.arrays if bounds is not None else {}
             where = overflow(arrays) if refuses_infinity(error) else None
             if where is not None:
                 name, position = where
@@ -293,14 +299,12 @@ class _Checking:
                 if wrong:
                     self.found.fail(stage, name, wrong, case)
                     continue
-                bound = bounds["arrays"].get(name) if bounds is not None else None
-                notes = bounds["notes"] if bounds is not None else None
                 limits = Limits(
-                    bound,
-                    condition[name],
+                    bounds.arrays.get(name) if bounds is not None else None,
+                    point.condition[name],
                     terms,
-                    notes.floor if notes else 16.0,
-                    bool(notes and notes.doubts),
+                    bounds.notes.floor if bounds is not None else 16.0,
+                    bounds is not None and bounds.notes.doubts > 0,
                     magnitude,
                     0.0 if self.language == self.to else LOWEST[chosen] * max(1.0, magnitude),
                     chosen,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpmath import mp
@@ -19,6 +19,13 @@ from .truth import Truth
 PRECISIONS = (160, 330, 1300, 2700)  # bits at which a text is executed, until they tell it from the truth
 
 
+class Bounds(NamedTuple):
+    """The numbers of a text, with the bounds of their rounding, and what its execution met."""
+
+    arrays: dict[str, Array]
+    notes: Notes
+
+
 class Execution:
     """The executions of one text, and what is wrong with them.
 
@@ -32,9 +39,9 @@ class Execution:
         self.endless = False
         self.combined: set[tuple[bool, ...]] = set()
 
-    def __call__(self, case: Case, found: Truth, chosen: Format) -> dict[str, Any] | None:
+    def __call__(self, case: Case, found: Truth, chosen: Format) -> Bounds | None:
         """Execute the text; return its numbers and notes, None if it cannot be executed or is wrong."""
-        bounds: dict[str, Any] | None = None
+        bounds: Bounds | None = None
         needs = (True,) * len(self.function.inputs)
         for variant in self.text.variants:
             try:
@@ -62,7 +69,7 @@ class Execution:
                     self.found.fail(f"text{variant}", self.function.name, str(fault), case)
                 return None
             if variant == self.text.variants[0] and not wrong:
-                bounds = {"arrays": arrays, "notes": notes}
+                bounds = Bounds(arrays, notes)
         return bounds
 
     def _executed(self, variant: str, case: Case, chosen: Format, bits: int) -> tuple[dict[str, Any], Any, Notes]:

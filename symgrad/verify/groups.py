@@ -166,11 +166,11 @@ class Group(Code):
 
 @dataclass(slots=True, eq=False)
 class Visit:
-    """One point of a group's box: the value of each slot, once it is known, and what is needed to go back."""
+    """One point of a group's box: the value of each slot, none before it is visited, and what is needed to go back."""
 
     group: Group
     at: Mapping[str, int]
-    values: list[Any] | None = None
+    values: list[Any] = field(default_factory=list)
     order: list[int] | None = None
     partials: dict[int, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -201,4 +201,4 @@ class Fibre:
     @property
     def values(self) -> list[Any]:
         """What is reduced; every point has been visited."""
-        return [visit.values[slot] for visit, slot in self.members]  # type: ignore[index]
+        return [visit.values[slot] for visit, slot in self.members]

@@ -24,7 +24,7 @@ from .groups import Group, Visit
 from .partials import at_kink
 from .reference import Declaration, Trace
 from .symmetric import symmetric_inputs
-from .text import Array, Values
+from .text import Array, Values, moved
 
 BITS = 200
 SECANTS = 24
@@ -44,6 +44,9 @@ class Decision:
 
     args: tuple[Any, ...]
     slots: tuple[tuple[Visit, int], ...]
+
+
+Look = tuple[Trace, Decision]  # at one place
 
 
 def at_kinks(
@@ -73,22 +76,13 @@ def at_conditions(
     yield from itertools.islice(at_kinks(declaration, inputs, options, rng, budget, COMPARISONS), 0, None, 3)
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What the declaration does at one point."""
-
-    inputs: Values
-    trace: Trace
-    decisions: Mapping[Spot, Decision]
-
-
 class _Search:
     """A point to start from, and what may still be evaluated."""
 
     def __init__(self, declaration: Declaration, inputs: Values, options: Mapping[str, Any], budget: int) -> None:
         self.declaration, self.inputs, self.options, self.left = declaration, inputs, options, budget
         trace = declaration.trace(inputs, options)
-        self.start = _Look(inputs, trace, decisions(trace))
+        self.start = {spot: (trace, decision) for spot, decision in decisions(trace).items()}
         table = declaration.function.table
         symmetric = symmetric_inputs(declaration.function)  # one element alone cannot move
         self.movable = [
@@ -96,12 +90,11 @@ class _Search:
             for name, v in inputs.items()
             if v is not None and table[name].dtype == "real" and name not in symmetric
         ]
-        self.coordinates: list[Coordinate] = [(n, k) for n in self.movable for k in range(np.asarray(inputs[n]).size)]
 
     def spots(self, rng: np.random.Generator) -> list[Spot]:
         """One place of each operator that decides something, drawn at random."""
         places: dict[Any, list[Spot]] = {}
-        for spot in self.start.decisions:
+        for spot in self.start:
             places.setdefault(spot[:2], []).append(spot)
         return [spots[int(rng.integers(len(spots)))] for spots in places.values()]
 
@@ -116,91 +109,88 @@ class _Search:
 
     def _descended(self, spot: Spot, rng: np.random.Generator) -> tuple[Values, Coordinate] | None:
         """Inputs that are multiples of 1/GRID at which the `spot` is at its kink, and one that counts there."""
-        for gap in gaps(spot, self.start.decisions[spot].args):
-            here: _Look | None = self.start
+        for gap in gaps(spot, self.start[spot][1].args):
+            here: Look | None = self.start[spot]
             for _ in range(DESCENTS):
                 if here is None:
                     break
-                value = gap.of(here.decisions[spot].args)
-                slopes, counting = self._slopes(gap, here, spot)
+                inputs, value = here[0].inputs, gap.of(here[1].args)
+                slopes, counting = self._slopes(gap, here)
                 length = sum((s * s for a in slopes.values() for s in a.ravel()), mpmath.mpf(0))
                 if not counting or not mp.isfinite(length):
                     break
-                nearer, nearest = None, abs(value)
+                here, nearest = None, abs(value)
                 for order in ORDERS:
-                    new = {n: _stepped(here.inputs[n], s, -order * value / length) for n, s in slopes.items()}
-                    there = self._look({**here.inputs, **{n: np.round(v * GRID) / GRID + 0.0 for n, v in new.items()}})
-                    if there is not None and spot in there.decisions and self._holds(spot, there.decisions[spot].args):
-                        return there.inputs, counting[int(rng.integers(len(counting)))]
-                    there = self._look({**here.inputs, **new})
-                    if there is not None and spot in there.decisions:
-                        off = abs(gap.of(there.decisions[spot].args))
-                        if off < nearest:
-                            nearer, nearest = there, off
-                here = nearer
+                    steps = {n: (-order * value / length * s for s in a.ravel()) for n, a in slopes.items()}
+                    new = {n: moved(inputs[n], step).astype(float) for n, step in steps.items()}
+                    there = self._look(spot, {**inputs, **{n: np.round(v * GRID) / GRID + 0.0 for n, v in new.items()}})
+                    if there is not None and _holds(spot, there[1].args):
+                        return there[0].inputs, counting[int(rng.integers(len(counting)))]
+                    there = self._look(spot, {**inputs, **new})
+                    if there is not None and abs(gap.of(there[1].args)) < nearest:
+                        here, nearest = there, abs(gap.of(there[1].args))
         return None
 
     def _by_secants(self, spot: Spot, rng: np.random.Generator) -> tuple[Values, Coordinate] | None:
         """Inputs at which the `spot` is at its kink, or as near as doubles come, and the one of them that was moved."""
         nearly = None
-        for gap in gaps(spot, self.start.decisions[spot].args):
-            _, counting = self._slopes(gap, self.start, spot)
+        for gap in gaps(spot, self.start[spot][1].args):
+            _, counting = self._slopes(gap, self.start[spot])
             for k in rng.permutation(len(counting))[:COORDINATES].tolist():
-                name, position = coordinate = counting[k]
-                value = self._secant(spot, gap, coordinate)
+                value = self._secant(spot, gap, counting[k])
                 if value is None:
                     continue
-                inputs = {**self.inputs, name: _moved(self.inputs[name], position, value)}
-                look = self._look(inputs)
-                if look is not None and spot in look.decisions and self._holds(spot, look.decisions[spot].args):
-                    return inputs, coordinate
-                nearly = nearly or (inputs, coordinate)
+                inputs = self._with(counting[k], value)
+                look = self._look(spot, inputs)
+                if look is not None and _holds(spot, look[1].args):
+                    return inputs, counting[k]
+                nearly = nearly or (inputs, counting[k])
         return nearly
 
-    def _slopes(self, gap: _Gap, look: _Look, spot: Spot) -> tuple[dict[str, Array], list[Coordinate]]:
+    def _slopes(self, gap: _Gap, look: Look) -> tuple[dict[str, Array], list[Coordinate]]:
         """The gradient of what decides, by input, and the numbers of the inputs on which it depends."""
-        found = look.trace.slope(gap.weights(look.decisions[spot]))
+        found = look[0].slope(gap.weights(look[1]))
         slopes = {name: found[name] for name in self.movable}
-        return slopes, [(n, k) for n, k in self.coordinates if slopes[n].ravel()[k] != 0]
+        return slopes, [(n, k) for n, a in slopes.items() for k, slope in enumerate(a.ravel()) if slope != 0]
 
     def _secant(self, spot: Spot, gap: _Gap, coordinate: Coordinate) -> float | None:
         name, position = coordinate
         x = mpmath.mpf(np.asarray(self.inputs[name]).ravel()[position])
-        ends = [x, x + (abs(x) + 1) / 16]
-        values = [gap.of(self.start.decisions[spot].args), self._gap(spot, gap, coordinate, ends[1])]
+        ends, values = [x], [gap.of(self.start[spot][1].args)]
+        new = x + (abs(x) + 1) / 16
         for _ in range(SECANTS):
+            look = self._look(spot, self._with(coordinate, new))
+            ends, values = [ends[-1], new], [values[-1], mp.nan if look is None else gap.of(look[1].args)]
+            if abs(ends[1] - ends[0]) <= mpmath.ldexp(abs(new), -70) or not values[1]:
+                found = 0.0 if abs(new) < mpmath.ldexp(1, -70) else float(new)
+                return found if np.isfinite(found) else None
             slope = values[1] - values[0]
             if not mp.isfinite(slope) or not slope:
                 return None
             new = ends[1] - values[1] * (ends[1] - ends[0]) / slope
-            ends, values = [ends[1], new], [values[1], self._gap(spot, gap, coordinate, new)]
-            if abs(ends[1] - ends[0]) <= mpmath.ldexp(abs(new), -70) or not values[1]:
-                found = 0.0 if abs(new) < mpmath.ldexp(1, -70) else float(new)
-                return found if np.isfinite(found) else None
         return None
 
-    def _gap(self, spot: Spot, gap: _Gap, coordinate: Coordinate, value: Any) -> Any:
+    def _with(self, coordinate: Coordinate, value: Any) -> Values:
+        """The inputs to start from, but for one number."""
         name, position = coordinate
-        look = self._look({**self.inputs, name: _moved(self.inputs[name], position, value)})
-        return mp.nan if look is None or spot not in look.decisions else gap.of(look.decisions[spot].args)
+        return {**self.inputs, name: _moved(self.inputs[name], position, value)}
 
-    def _holds(self, spot: Spot, args: tuple[Any, ...]) -> bool:
-        if spot[1] in COMPARISONS:
-            return bool(args[0] == args[1])
-        if spot[1] in ORDERED:
-            return args.count(min(args) if spot[1] == "min" else max(args)) > 1
-        return at_kink(spot[1], args) is not None
-
-    def _look(self, inputs: Values) -> _Look | None:
-        """None where the declaration leaves a tensor, or enough was evaluated."""
-        if not self.left:
-            return None
+    def _look(self, spot: Spot, inputs: Values) -> Look | None:
+        """What decides at the `spot`; None where the declaration leaves a tensor, does not come to it, or enough was
+        evaluated."""
         self.left -= 1
-        try:
-            trace = self.declaration.trace(inputs, self.options)
-        except IndexError:
-            return None
-        return _Look(inputs, trace, decisions(trace))
+        trace = self.declaration.attempt(inputs, self.options) if self.left >= 0 else None
+        decision = None if trace is None else decisions(trace).get(spot)
+        return None if trace is None or decision is None else (trace, decision)
+
+
+def _holds(spot: Spot, args: tuple[Any, ...]) -> bool:
+    """Whether the arguments are at the kink."""
+    if spot[1] in COMPARISONS:
+        return bool(args[0] == args[1])
+    if spot[1] in ORDERED:
+        return args.count(min(args) if spot[1] == "min" else max(args)) > 1
+    return at_kink(spot[1], args) is not None
 
 
 class _Gap:
@@ -253,12 +243,10 @@ def decisions(trace: Trace) -> dict[Spot, Decision]:
             continue
         number = numbers.setdefault(fibre.group, len(numbers))
         for visit, _ in fibre.members:
-            values = visit.values
-            for slot in fibre.group.watched if values is not None else ():
-                assert values is not None
+            for slot in fibre.group.watched if visit.values else ():
                 slots = fibre.group.codes[slot][2]
-                args = tuple(values[a] for a in slots)
-                if values[slot] is not None and all(a is not None for a in args):
+                args = tuple(visit.values[a] for a in slots)
+                if visit.values[slot] is not None and all(a is not None for a in args):
                     spot = (number, slot), fibre.group.ops[slot], tuple(visit.at.values())
                     found[spot] = Decision(args, tuple((visit, a) for a in slots))
         if fibre.reduce in ORDERED and len(fibre.members) > 1:
@@ -274,13 +262,6 @@ def coarse(inputs: Mapping[str, Array | None]) -> dict[str, Array | None]:
 
 def _moved(array: Array | None, position: int, value: Any) -> Array:
     given = np.asarray(array)
-    moved = given.astype(object) if isinstance(value, mpmath.mpf) else given.copy()
-    moved.reshape(-1)[position] = value
-    return moved
-
-
-def _stepped(array: Array | None, slopes: Array, length: Any) -> Array:
-    """`array` moved along `slopes`, in doubles."""
-    given = np.asarray(array)
-    moved = [float(mpmath.mpf(v) + length * s) for v, s in zip(given.ravel().tolist(), slopes.ravel(), strict=True)]
-    return np.array(moved).reshape(given.shape)
+    changed = given.astype(object) if isinstance(value, mpmath.mpf) else given.copy()
+    changed.reshape(-1)[position] = value
+    return changed

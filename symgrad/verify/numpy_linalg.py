@@ -16,7 +16,7 @@ class UnknownName(Exception):
     """A name or an argument of NumPy's that the shim does not have."""
 
 
-def _solved(kind: str, a: Any, b: Any) -> Any:
+def solved(kind: str, a: Any, b: Any) -> Any:
     """A solution: `b` is a vector if it has one axis, else its columns are right-hand sides."""
     right = exact(b)
     if right.ndim == 1:
@@ -26,7 +26,7 @@ def _solved(kind: str, a: Any, b: Any) -> Any:
 
 
 def _solve_triangular(a: Any, b: Any, *, lower: bool = False) -> Any:
-    return _solved("solve_lower" if lower else "solve_upper", a, b)
+    return solved("solve_lower" if lower else "solve_upper", a, b)
 
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
@@ -52,7 +52,7 @@ KINDS: Mapping[str, list[str]] = {  # of each function, in the order of its resu
 LINALG: Mapping[str, Any] = {
     **{name: _called(kinds) for name, kinds in KINDS.items() if hasattr(np.linalg, name)},
     "LinAlgError": LinAlgError,
-    "solve": lambda a, b: _solved("solve", a, b),
+    "solve": lambda a, b: solved("solve", a, b),
     "eigvalsh": lambda a: whole("eigh_values", a),
     "svd": _svd,
     "svdvals": lambda a: whole("svd_values", a),

@@ -18,7 +18,7 @@ from mpmath import mp
 from ..ops import ROWS
 from .numpy_linalg import LINALG, UnknownName
 from .rounding import FUNCTIONS, Number, lift, pi, power
-from .rounding.array import UNSET, Exact, einsum, exact, filled, matmul, result
+from .rounding.array import UNSET, Exact, einsum, exact, matmul, result
 from .rounding.matrices import argsort
 
 
@@ -111,15 +111,21 @@ def _array(value: Any, dtype: Any = None, **options: Any) -> Any:
     return _asarray(value, dtype).copy()
 
 
-def _constant(make: Callable[[], Any], integer: int) -> Callable[..., Any]:
-    def build(shape: Any, dtype: Any = None, **options: Any) -> Any:
-        kind = np.dtype(np.float64 if dtype is None else dtype)
-        axes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(s) for s in shape)
-        if kind.kind in "iub":
-            return np.full(axes, integer, dtype=kind)
-        return filled([make() for _ in range(math.prod(axes))], axes)
+def _full(shape: Any, value: Any, dtype: Any = None) -> Any:
+    if isinstance(value, (bool, int, np.integer)) and (dtype is None or np.dtype(dtype).kind in "iub"):
+        return np.full(shape, value, dtype=dtype)
+    return np.broadcast_to(_box(value), shape).copy().view(Exact)
 
-    return build
+
+def _constant(value: int) -> Callable[..., Any]:
+    return lambda shape, dtype=None, **options: _full(shape, value, np.float64 if dtype is None else dtype)
+
+
+def _empty(shape: Any, dtype: Any = None) -> Any:
+    found = _full(shape, -(2**40), np.float64 if dtype is None else dtype)
+    if isinstance(found, Exact):
+        found.fill(UNSET)
+    return found
 
 
 def _like(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,14 +134,6 @@ def _like(build: Callable[..., Any]) -> Callable[..., Any]:
         return build(np.shape(array) if shape is None else shape, kind)
 
     return built
-
-
-def _full(shape: Any, value: Any, dtype: Any = None) -> Any:
-    integer = isinstance(value, (bool, int, np.integer)) and (dtype is None or np.dtype(dtype).kind in "iub")
-    if integer:
-        return np.full(shape, value, dtype=dtype)
-    axes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    return np.broadcast_to(_box(value), axes).copy().view(Exact)
 
 
 def _method(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -192,8 +190,7 @@ _PLAIN = """shape ndim size ndarray issubdtype floating integer bool_ float64 fl
     s_ logical_and logical_or logical_not any all indices""".split()
 _METHODS = "sum mean prod max min argmax cumsum cumprod".split()
 
-_zeros = _constant(lambda: lift(0), 0)
-_ones = _constant(lambda: lift(1), 1)
+_zeros, _ones = _constant(0), _constant(1)
 
 NP: dict[str, Any] = {
     **{name: getattr(np, name) for name in _PLAIN},
@@ -210,7 +207,7 @@ NP: dict[str, Any] = {
     "where": _where,
     "zeros": _zeros,
     "ones": _ones,
-    "empty": _constant(lambda: UNSET, -(2**40)),
+    "empty": _empty,
     "zeros_like": _like(_zeros),
     "ones_like": _like(_ones),
     "full": _full,

@@ -155,10 +155,9 @@ class Pointwise(Sampler):
     def _finite(self, arrays: Values, options: Mapping[str, Any], infinite: bool = False) -> list[int]:
         """The points at which every output is a finite number, in double's range; or `infinite`."""
         with mp.workprec(100):
-            try:
-                trace = self.declaration.trace(arrays, options)
-            except IndexError:
-                return []
+            trace = self.declaration.attempt(arrays, options)
+        if trace is None:
+            return []
         count = next(len(a) for a in arrays.values() if a is not None)
         good = np.ones(count, dtype=bool)
         for name in self.function.outputs:

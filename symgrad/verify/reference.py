@@ -66,6 +66,13 @@ class Declaration:
         """
         return Trace(self, inputs, options)
 
+    def attempt(self, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Trace | None:
+        """The same; None where a subscript leaves its tensor, or is no number."""
+        try:
+            return self.trace(inputs, options)
+        except IndexError:
+            return None
+
 
 class Trace(Values):
     """The values of every tensor at one point, and the way back: `pull` is J^T v."""
@@ -153,7 +160,6 @@ class Trace(Values):
 
     def _sweep(self, visit: Visit, adjoints: dict[int, Any], grads: dict[str, Any]) -> None:
         group, values = visit.group, visit.values
-        assert values is not None
         order = visit.order if visit.order is not None else range(len(values))
         for number in reversed(order):
             adjoint = adjoints.pop(number, None)
@@ -188,7 +194,6 @@ class Trace(Values):
 
     def _partials(self, visit: Visit, number: int) -> tuple[Any, ...]:
         group, values = visit.group, visit.values
-        assert values is not None
         op, slots = group.ops[number], group.codes[number][2]
         args = tuple(values[a] for a in slots)
         found = at_kink(op, args) if OPS[op].kinks else None
@@ -231,12 +236,11 @@ class Neighbours:
 
     def _found(self, visit: Visit, number: int, ties: list[tuple[int, ...]]) -> Share | None:
         values = visit.values
-        assert values is not None
         condition, *pieces = visit.group.codes[number][2]
         mine, other = pieces if values[condition] else reversed(pieces)
         for way in WAYS:
             there = self._visit(visit, way)
-            if there is None or there.values is None or bool(there.values[condition]) == bool(values[condition]):
+            if there is None or not there.values or bool(there.values[condition]) == bool(values[condition]):
                 return None
         flipped, value = _completed(self.trace, visit, other)
         if mp.isfinite(value):
@@ -260,7 +264,7 @@ class Neighbours:
             found: list[Slopes] = []
             for way in WAYS:
                 there = self._visit(visit, way)
-                if there is None or there.values is None or there.values[other] is None:
+                if there is None or not there.values or there.values[other] is None:
                     return None
                 if not _close(there.values[other], value, bits):
                     return None
@@ -361,11 +365,7 @@ class Neighbours:
         return {**inputs, **{n: moved(inputs[n], islice(rest, np.size(inputs[n]))) for n in self.movable}}
 
     def _trace(self, inputs: Mapping[str, Any]) -> Trace | None:
-        """The declaration at other inputs; None where a subscript leaves its tensor."""
-        try:
-            return self.trace.declaration.trace(inputs, self.trace.options)
-        except IndexError:
-            return None
+        return self.trace.declaration.attempt(inputs, self.trace.options)
 
 
 def _completed(trace: Trace, visit: Visit, slot: int) -> tuple[Visit, Any]:
@@ -377,7 +377,6 @@ def _completed(trace: Trace, visit: Visit, slot: int) -> tuple[Visit, Any]:
 
 
 def _tied(visit: Visit, args: tuple[int, ...]) -> bool:
-    assert visit.values is not None
     a, b = (visit.values[k] for k in args)
     return a is not None and b is not None and bool(a == b)
 

@@ -109,12 +109,8 @@ def _leaving(declaration: Declaration, case: Case) -> Iterator[Values]:
 
 def _undefined(declaration: Declaration, inputs: Values, options: Mapping[str, Any]) -> bool:
     """Whether the declaration itself leaves a tensor; what a `where` does not select it does not."""
-    try:
-        with mp.workprec(60):
-            declaration.trace(inputs, options)
-    except IndexError:
-        return True
-    return False
+    with mp.workprec(60):
+        return declaration.attempt(inputs, options) is None
 
 
 def _unfitting(function: Function, case: Case) -> Iterator[Values]:

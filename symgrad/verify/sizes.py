@@ -93,9 +93,7 @@ def choose(
     return _reaching(function, packs, options, rng)
 
 
-def _reaching(
-    function: Function, packs: Sizes, options: Mapping[str, Any], rng: np.random.Generator
-) -> dict[str, int]:
+def _reaching(function: Function, packs: Sizes, options: Mapping[str, Any], rng: np.random.Generator) -> dict[str, int]:
     """Sizes that meet constraints such as n > 12, by steps that break no more of them; then smaller while they do."""
     dims = names(function)
     sizes = dict.fromkeys(dims, 1)

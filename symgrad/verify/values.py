@@ -177,7 +177,7 @@ class Values:
             try:
                 for fibre in fibres:
                     for visit, _ in fibre.members:
-                        if visit.values is None:
+                        if not visit.values:
                             self._visit(visit)
             except _Waiting as waiting:
                 if waiting.key in stack:

@@ -14,21 +14,12 @@ from .format import INF, now
 from .number import LIBRARY, Number, lift, margin, of, power, rounded, sqrt
 
 
-def _log(x: Any) -> Any:
-    return -mp.inf if x == 0 else mp.log(x)
-
-
 def _log1p(x: Any) -> Any:
     return -mp.inf if x == -1 else mp.log1p(x)
 
 
 def _atanh(x: Any) -> Any:
     return mp.inf * x if abs(x) == 1 else mp.atanh(x)
-
-
-def _fmod(a: Any, b: Any) -> Any:
-    quotient = a / b
-    return a - b * (mp.floor(quotient) if quotient > 0 else mp.ceil(quotient))
 
 
 def _chosen(a: Any, b: Any, sign: int) -> Any:
@@ -52,8 +43,7 @@ def minimum(a: Any, b: Any) -> Any:
 
 
 def sign(x: Any) -> Number:
-    """-1, 0 or 1; uncertain where rounding may change it, and no number where the format overflows to one that is none.
-    """
+    """-1, 0 or 1; uncertain where rounding may change it, and no number where the format overflows to none."""
     given = lift(x)
     if given.err == INF:
         return Number(mpmath.mpf(mp.sign(given.value)), INF)
@@ -114,7 +104,7 @@ def _gammaln(x: Any) -> Number:
     return rounded(found.value, found.err + 16.0, 0.0)
 
 
-_root = of(lambda x: mp.sign(x) * mp.cbrt(abs(x)))
+_root = of(OPS["cbrt"].value)
 
 
 def _cbrt(x: Any) -> Number:
@@ -126,8 +116,8 @@ def _cbrt(x: Any) -> Number:
     return Number(found.value, found.err + (factors + 4.0) * abs(float(found.value)))
 
 
-_angle = of(mp.atan2)
-_with_sign = of(lambda a, b: -abs(a) if b < 0 else abs(a), 0.0)
+_angle = of(OPS["atan2"].value)
+_with_sign = of(OPS["copysign"].value, 0.0)
 
 
 def _may_be(x: Any, sign: int) -> bool:
@@ -167,36 +157,22 @@ def _heaviside(x: Any, at_zero: Any) -> Number:
     return lift(at_zero) if number == 0 else lift(int(number > 0))
 
 
+_LIBRARY = """exp exp2 expm1 log log2 log10 sin cos tan asin acos atan sinh cosh tanh asinh acosh hypot erf erfc
+    xlogy""".split()
 # what is known better than that an operator's row has a value
 _KNOWN: dict[str, Callable[..., Any]] = {
-    **{
-        name: of(OPS[name].value, name=name)
-        for name in ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan")
-    },
-    "exp": of(OPS["exp"].value),
-    "asinh": of(mp.asinh),
-    "acosh": of(mp.acosh),
+    **{name: of(OPS[name].value, name=name) for name in _LIBRARY},
+    **{name: of(OPS[name].value, 0.0) for name in ("floor", "ceil", "trunc", "rint")},
     "atanh": of(_atanh),
     "atan2": _atan2,
-    "exp2": of(lambda x: mpmath.mpf(2) ** x),
-    "log": of(_log),
     "log1p": of(_log1p),
-    "log2": of(lambda x: _log(x) / mp.ln2),
-    "log10": of(lambda x: _log(x) / mp.ln10),
     "sqrt": sqrt,
     "cbrt": _cbrt,
-    "hypot": of(mp.hypot),
     "pow": power,
-    "erf": of(mp.erf),
-    "erfc": of(mp.erfc),
     "lgamma": of(lambda x: mp.log(abs(mp.gamma(x))), 32.0),
     "abs": abs,
     "fabs": abs,
-    "floor": of(mp.floor, 0.0),
-    "ceil": of(mp.ceil, 0.0),
-    "trunc": of(lambda x: mp.floor(x) if x >= 0 else mp.ceil(x), 0.0),
-    "rint": of(mp.nint, 0.0),
-    "fmod": of(_fmod, 1.0),
+    "fmod": of(OPS["fmod"].value, 1.0),
     "modulo": lambda a, b: lift(a) % lift(b),
     "maximum": maximum,
     "minimum": minimum,
@@ -206,7 +182,6 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "sign": sign,
     "heaviside": _heaviside,
     "logaddexp": _logaddexp,
-    "xlogy": of(lambda x, y: mpmath.mpf(0) if x == 0 else x * _log(y)),
     "sinc": _sinc,
     "i0": _bessel(0),
     "i1": _bessel(1),

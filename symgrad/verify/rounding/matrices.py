@@ -88,9 +88,7 @@ def _one(row: Matrix, operands: list[Any], shape: tuple[int, ...]) -> list[Any]:
     sizes = [abs(to_float(r._mpf_)) for r in results]
     most = max(sizes, default=0.0)
     lost = any(e == INF or e * now.unit > most / 4 for e in errors) and most > 0.0
-    return [
-        Number(r, INF) if lost else rounded(r, e, c) for r, e in zip(results, errors, strict=True)
-    ]
+    return [Number(r, INF) if lost else rounded(r, e, c) for r, e in zip(results, errors, strict=True)]
 
 
 def _errors(row: Matrix, operands: list[Any], values: list[Any], places: list[tuple[int, ...]]) -> list[float]:
