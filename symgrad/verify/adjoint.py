@@ -6,16 +6,17 @@ Loose (1e-6), but at sizes where blocks, strides and loops over dozens of elemen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..ir import Function, shape_of
+from ..ir import Function
 from .cases import Case
-from .draws import DRAWS, integers, is_pointwise
+from .draws import DRAWS, inputs_at, is_pointwise
 from .sizes import Sizes, boxes, choose, fitting
-from .symmetric import directions, made_symmetric, symmetric_inputs
+from .symmetric import as_read, directions, symmetric_inputs
 from .text import differentiable
 
 LARGE = (53, 71, 31, 19, 11, 7, 5)
@@ -69,20 +70,14 @@ def draws_at(
     kinds: Sequence[str] = ("normal", "above", "unit"),
 ) -> Iterator[Case]:
     """Calls at these sizes without cotangents, of one distribution after the other."""
-    symmetric = symmetric_inputs(function)
+
+    def real(kind: str, name: str, shape: tuple[int, ...]) -> Any:
+        return as_read(function, name, DRAWS[kind](rng, shape))
+
     for kind in kinds:
-        inputs: dict[str, Any] = {}
-        for name in function.inputs:
-            shape = shape_of(function.table[name].shape, sizes, options)
-            if name in differentiable(function):
-                inputs[name] = np.asarray(DRAWS[kind](rng, shape))
-                if name in symmetric:
-                    inputs[name] = made_symmetric(inputs[name], *symmetric[name])
-            else:
-                low, high = integers(function, name, sizes, options)
-                dtype = np.bool_ if function.table[name].dtype == "bool" else np.int64
-                inputs[name] = rng.integers(low, max(high, low + 1), shape).astype(dtype)
-        yield Case(inputs, options, {})
+        inputs = inputs_at(function, sizes, options, rng, partial(real, kind))
+        if inputs is not None:
+            yield Case(inputs, options, {})
 
 
 def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, full: bool) -> str | None:

@@ -8,7 +8,6 @@ has, at points in all of its range. What calls it is then executed with that fun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -26,33 +25,20 @@ POINTS = 160
 TURN = (5**0.5 - 1) / 2  # multiples of it, modulo 1, are spread evenly
 
 
-@dataclass(frozen=True, slots=True)
-class Approximated:
-    """What is granted to a function.
-
-    ulps    how many units in the last place it may be off
-    within  between which numbers, for the bits of each format: where its result is one of that format
-    """
-
-    ulps: float
-    within: Mapping[int, tuple[float, float]]
-
-
-APPROXIMATED: Mapping[str, Approximated] = {
-    "erfcx": Approximated(4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
-}
+# between which numbers, for the bits of each format, a function is compared: where its result is one of that format
+APPROXIMATED: Mapping[str, Mapping[int, tuple[float, float]]] = {"erfcx": {53: (-26.5, 1e300), 24: (-9.25, 1e37)}}
+GRANTED = 4.0  # units in the last place that it may be off
 
 
 def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any], Number]:
     """The function that `function` claims to be, on Numbers; a Fault if it is off by more than is granted."""
-    granted = APPROXIMATED[name]
 
     def literal(value: float) -> Number:
         return lift(+mpmath.mpf(value))  # in the format
 
     code = FunctionType(function.__code__, {**function.__globals__, "_literal": literal})
     with rounding(chosen, chosen.bits):
-        for x in points(*granted.within[chosen.bits], chosen.bits):
+        for x in points(*APPROXIMATED[name][chosen.bits], chosen.bits):
             try:
                 found, truth = lift(code(lift(x))).value, _truth(name, x, chosen.bits)
             except Fault as fault:
@@ -61,12 +47,12 @@ def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any
                 raise Fault(f"{name}({x!r}): {type(error).__name__}: {error}") from error
             with mp.workprec(2 * chosen.bits):
                 off = abs(found - truth) / mpmath.ldexp(1, int(mp.mag(truth)) - chosen.bits)
-                if not off <= granted.ulps:
+                if not off <= GRANTED:
                     raise Fault(
                         f"{name}({x!r}) is {mpmath.nstr(found, 20)}, where it should be {mpmath.nstr(truth, 20)}: "
-                        f"{mpmath.nstr(off, 3)} units in the last place off, {granted.ulps:g} are granted"
+                        f"{mpmath.nstr(off, 3)} units in the last place off, {GRANTED:g} are granted"
                     )
-    return of(OPS[name].value, 2 * granted.ulps)
+    return of(OPS[name].value, 2 * GRANTED)
 
 
 @lru_cache(maxsize=4096)

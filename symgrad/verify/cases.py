@@ -20,7 +20,6 @@ from .symmetric import symmetric_inputs
 from .text import Array, Values, differentiable, full_shape
 
 LONG = 1500  # operations from which on one point takes a second
-NOTHING: Mapping[str, bool] = {}  # is said of which inputs are given: they all are
 HUGE = 1e30  # of a grad_output; a float32 has it too
 
 
@@ -189,8 +188,6 @@ class Sampler(ABC):
     def _case(self, row: Row, inputs: Values, options: Mapping[str, Any], count: int = 1, packed: bool = False) -> Case:
         cotangents: dict[str, Array | None] = {}
         numbers = {k: float(v) if not isinstance(v, int) else v for k, v in options.items()}
-        kinds = {t.name: t.dtype for t in self.function.tensors}
-        inputs = {n: a if a is None or kinds[n] != "bool" else np.asarray(a, bool) for n, a in inputs.items()}
         for name in self.function.outputs:
             shape = full_shape(self.function, name, inputs, numbers)
             if self.function.table[name].dtype != "real":

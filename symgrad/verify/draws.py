@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..expr import Apply, Const, Expr, Index, Ref, postorder
-from ..ir import Function, extent_of
+from ..ir import Function, extent_of, shape_of
 from ..ops import COMPARISONS
 from .sizes import Sizes
 from .text import Array
@@ -17,6 +17,7 @@ from .text import Array
 EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 8.3, -8.3, 36.7, -36.7, 88.7, -88.7, 709.8, -709.8, 745.2, -745.2)
 FAR = (1e-8, -1e-8, 1e154, -1e154, 1e-154, 1e-200, 1e200, 2.0**-1074, 2.0**-1022, 1 + 2.0**-52, 1 - 2.0**-53)
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
+NOTHING: Mapping[str, bool] = {}  # is said of which inputs are given: they all are
 
 DRAWS: Mapping[str, Draw] = {
     "normal": lambda rng, shape: rng.standard_normal(shape),
@@ -78,6 +79,34 @@ def integers(function: Function, name: str, sizes: Sizes, options: Mapping[str, 
     if bounds:
         return 0, min(bounds)
     return (0, 2) if mentioned else (-2, 4)
+
+
+def inputs_at(
+    function: Function,
+    sizes: Sizes,
+    options: Mapping[str, Any],
+    rng: np.random.Generator,
+    real: Callable[[str, tuple[int, ...]], Array],
+    present: Mapping[str, bool] = NOTHING,
+) -> dict[str, Array | None] | None:
+    """Inputs of these sizes; None where there is an index of an empty axis.
+
+    real     gives real numbers, of a name and a shape; integers are drawn in their range
+    present  which inputs are given: all, of which nothing is said
+    """
+    found: dict[str, Array | None] = {}
+    for name in function.inputs:
+        dtype, shape = function.table[name].dtype, shape_of(function.table[name].shape, sizes, options)
+        if not present.get(name, True):
+            found[name] = None
+        elif dtype == "real":
+            found[name] = np.asarray(real(name, shape))
+        else:
+            low, high = integers(function, name, sizes, options)
+            if high <= low and 0 not in shape:
+                return None
+            found[name] = rng.integers(low, max(high, low + 1), shape).astype(bool if dtype == "bool" else np.int64)
+    return found
 
 
 def _compared(function: Function) -> Iterator[tuple[str, Expr, Mapping[Any, Expr]]]:

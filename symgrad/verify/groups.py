@@ -13,6 +13,7 @@ from ..evaluate import APPLY, CONST, INDEX, REF, SELECT, Code, Position
 from ..expr import refs
 from ..ir import Equation, Function
 from ..ops import COMPARISONS, OPS
+from ..ops.matrices import Matrix
 from .rounding import REACH
 
 BLUR = 24  # last bits in which two numbers may differ that are equal
@@ -179,7 +180,7 @@ class Visit:
 class Block:
     """One call of a function of matrices: its operands as nested lists of visits, and the slot of each operand."""
 
-    group: Group
+    row: Matrix
     operands: tuple[Any, ...]
     slots: tuple[int, ...]
     value: Any = None

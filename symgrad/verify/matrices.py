@@ -46,7 +46,7 @@ def blocks(group: Group, extent: Callable[[Any], int], evaluate: Callable[..., A
                 if key not in visits:
                     visits[key] = Visit(group, at | {i.name: p for i, p in zip(reduced, key, strict=True)})
                 operand[where] = visits[key]
-        block = Block(group, tuple(operands), group.operand_slots)
+        block = Block(row, tuple(operands), group.operand_slots)
         members = [(v, group.roots[0]) for v in visits.values()]
         for where in itertools.product(*(ranges[i] for i in result)):
             here = at | {i.name: p for i, p in zip(result, where, strict=True)}
@@ -59,7 +59,7 @@ def value_of(fibre: Fibre) -> Any:
     block = fibre.block
     assert block is not None
     if block.value is None:
-        block.value = _value(_row(block), _numbers(block))
+        block.value = _value(block.row, _numbers(block))
     return block.value[fibre.place]
 
 
@@ -78,13 +78,12 @@ def back(fibres: Sequence[Fibre], seeds: Sequence[Any]) -> Iterator[tuple[Visit,
         if seed is not None and fibre.block is not None:
             by_block.setdefault(fibre.block, []).append((fibre.place, seed))
     for block, wanted in by_block.items():
-        row = _row(block)
-        if row.integer:
+        if block.row.integer:
             continue
         operands = _numbers(block)
         for which, (visits, slot) in enumerate(zip(block.operands, block.slots, strict=True)):
             for where, visit in np.ndenumerate(visits):
-                yield visit, slot, _slope(row, operands, which, where, wanted)
+                yield visit, slot, _slope(block.row, operands, which, where, wanted)
 
 
 def _slope(row: Matrix, operands: list[Array], which: int, where: Position, wanted: list[tuple[Position, Any]]) -> Any:
@@ -118,12 +117,6 @@ def _slope(row: Matrix, operands: list[Array], which: int, where: Position, want
                 changes = [side * (4 * b - 3 * a - c) for a, b, c in zip(here, near, far, strict=True)]
         slope = sum((seed * c for (_, seed), c in zip(wanted, changes, strict=True)), mpmath.mpf(0)) / (2 * step)
     return +slope
-
-
-def _row(block: Block) -> Matrix:
-    row = block.group.equations[0].matrix
-    assert row is not None
-    return row
 
 
 def _numbers(block: Block) -> list[Array]:

@@ -75,11 +75,10 @@ class _Lift(ast.NodeTransformer):
         return node if name is None else _call(node, name, node.left, node.right)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        self.generic_visit(node)
         if isinstance(node.op, (ast.Div, ast.Pow)) and isinstance(node.target, ast.Name):
-            name = "symgrad quotient" if isinstance(node.op, ast.Div) else "symgrad power"
-            value = _call(node, name, ast.copy_location(ast.Name(node.target.id, ast.Load()), node), node.value)
-            return ast.copy_location(ast.Assign([node.target], value), node)
+            value = ast.copy_location(ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value), node)
+            return ast.copy_location(ast.Assign([node.target], self.visit_BinOp(value)), node)
+        self.generic_visit(node)
         return node
 
     def visit_While(self, node: ast.While) -> ast.stmt:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from mpmath import mp
 
-from ..expr import Const
-from .cases import LONG, NOTHING, Case, Row, Sampler
-from .draws import DRAWS, EDGES, presences
+from .cases import LONG, Case, Row, Sampler
+from .draws import DRAWS, EDGES, NOTHING, inputs_at, presences
 from .kinks import at_kinks, coarse
-from .symmetric import made_symmetric
+from .symmetric import as_read
 from .text import Array, Values
 
 POINTS = 64
@@ -113,21 +113,9 @@ class Pointwise(Sampler):
         self, kind: str, count: int, present: Mapping[str, bool] = NOTHING, single: bool = False
     ) -> dict[str, Array | None]:
         """Points of one kind, with each input that is not said to be absent."""
-        arrays: dict[str, Array | None] = {}
-        for name in self.function.inputs:
-            tensor = self.function.table[name]
-            shape = (count, *(int(e.value) for e in tensor.shape[1:] if isinstance(e, Const)))
-            if not present.get(name, True):
-                arrays[name] = None
-            elif tensor.dtype != "real":
-                arrays[name] = self.rng.integers(0, 2 if tensor.dtype == "bool" else 3, shape)
-            elif kind == "edges":
-                arrays[name] = self._edge_draw(shape, single)
-            else:
-                arrays[name] = DRAWS[self._kind(kind, name)](self.rng, shape)
-            drawn = arrays[name]
-            if drawn is not None and name in self.symmetric:
-                arrays[name] = made_symmetric(drawn, *self.symmetric[name])
+        known = dict.fromkeys(self.function.packs, (count,))
+        drawn = partial(self._drawn, kind, single)
+        arrays = inputs_at(self.function, known, self.options, self.rng, drawn, present) or {}
         real = {n: a for n, a in arrays.items() if a is not None and self.function.table[n].dtype == "real"}
         if kind == "edges":
             self._nearly_equal(list(real.values()), 1e-6 if single else 1e-9)
@@ -135,14 +123,13 @@ class Pointwise(Sampler):
             arrays |= {n: a.astype(np.float32).astype(np.float64) for n, a in real.items()}
         return arrays
 
-    def _edge_draw(self, shape: tuple[int, ...], single: bool) -> Array:
-        """Every edge once, in a random order, then again."""
-        flat = np.empty(int(np.prod(shape)))
-        edges = self._edges(single)
-        for start in range(0, len(flat), len(edges)):
-            part = self.rng.permutation(edges)[: len(flat) - start]
-            flat[start : start + len(part)] = part
-        return flat.reshape(shape)
+    def _drawn(self, kind: str, single: bool, name: str, shape: tuple[int, ...]) -> Array:
+        """A real input; of edges, every one once, in a random order, then again."""
+        if kind == "edges":
+            edges, size = self._edges(single), int(np.prod(shape))
+            rounds = [self.rng.permutation(edges)[: size - start] for start in range(0, size, len(edges))]
+            return as_read(self.function, name, np.concatenate(rounds).reshape(shape))
+        return as_read(self.function, name, DRAWS[self._kind(kind, name)](self.rng, shape))
 
     def _nearly_equal(self, arrays: list[Array], apart: float) -> None:
         """Some points with x = y, x = -y, and x nearly y."""

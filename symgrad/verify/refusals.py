@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
-from ..ir import Function, bind, shape_of
+from ..ir import Function, bind
 from ..ops import COMPARISONS
 from .adjoint import Artefact, draws_at
 from .cases import Case
-from .draws import DRAWS, integers, outside
+from .draws import DRAWS, inputs_at, outside
 from .kinks import at_kinks, coarse
 from .reference import Declaration
 from .rounding import DOUBLE, rounding
 from .sizes import leaving, violations
-from .text import Fault, Kinds, Text, Values, differentiable
+from .text import Fault, Kinds, Text, Values
 
 BITS = 160
 EVALUATIONS = 300  # in search of data that select a branch
@@ -97,14 +97,11 @@ def _leaving(declaration: Declaration, case: Case) -> Iterator[Values]:
     sizes where that can be."""
     function, rng = declaration.function, np.random.default_rng(13)
     for wrong in leaving(function, bind(function, case.inputs), case.options):
-        drawn = [dict(c.inputs) for c in draws_at(function, rng, wrong, case.options, tuple(DRAWS))]
-        start = coarse(drawn[0])
-        near = at_kinks(declaration, start, case.options, rng, EVALUATIONS, COMPARISONS)
-        found = next(
-            (i for i in itertools.chain(drawn, (start,), near) if _undefined(declaration, i, case.options)), None
-        )
-        if found is not None:
-            yield found
+        drawn = [c.inputs for c in draws_at(function, rng, wrong, case.options, tuple(DRAWS))]
+        starts = [coarse(inputs) for inputs in drawn[:1]]
+        near = (at_kinks(declaration, s, case.options, rng, EVALUATIONS, COMPARISONS) for s in starts)
+        tried = itertools.chain(drawn, starts, *near)
+        yield from itertools.islice((i for i in tried if _undefined(declaration, i, case.options)), 1)
 
 
 def _undefined(declaration: Declaration, inputs: Values, options: Mapping[str, Any]) -> bool:
@@ -114,22 +111,10 @@ def _undefined(declaration: Declaration, inputs: Values, options: Mapping[str, A
 
 
 def _unfitting(function: Function, case: Case) -> Iterator[Values]:
-    """Inputs of sizes that break each condition."""
+    """Inputs of sizes that break each condition, and of nothing else that is wrong."""
+    given = {n: v is not None for n, v in case.inputs.items()}
     for wrong in violations(function, bind(function, case.inputs), case.options):
-        inputs: dict[str, Any] = {}
-        fitting = True  # but for the sizes: an axis of none has no subscript in its range
-        for name in function.inputs:
-            if case.inputs.get(name) is None:
-                inputs[name] = None
-                continue
-            shape = shape_of(function.table[name].shape, wrong, case.options)
-            if name in differentiable(function):
-                inputs[name] = np.ones(shape)
-            else:
-                low, high = integers(function, name, wrong, case.options)
-                fitting &= high > low or 0 in shape
-                inputs[name] = np.full(shape, max(low, 0), dtype=np.int64)
-                if function.table[name].dtype == "bool":
-                    inputs[name] = inputs[name].astype(bool)
-        if fitting:
+        rng = np.random.default_rng(17)
+        inputs = inputs_at(function, wrong, case.options, rng, lambda name, shape: np.ones(shape), given)
+        if inputs is not None:
             yield inputs

@@ -52,6 +52,12 @@ def directions(
     return {n: made_symmetric(u, symmetric[n][0], False) if n in symmetric else u for n, u in found.items()}
 
 
+def as_read(function: Function, name: str, array: Array) -> Array:
+    """What is drawn for an input, made symmetric if the function takes it for that."""
+    known = symmetric_inputs(function).get(name)
+    return array if known is None else made_symmetric(array, *known)
+
+
 def made_symmetric(array: Array, axes: Axes, definite: bool) -> Array:
     """A symmetric (and positive definite) array made of one that is drawn at random."""
     last = np.moveaxis(array, axes, (-2, -1))

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
-from ..ir import Function, shape_of
+from ..ir import Function
 from ..ops import COMPARISONS
-from .cases import LONG, NOTHING, Case, Row, Sampler
-from .draws import DRAWS, ignored, integers, presences
+from .cases import LONG, Case, Row, Sampler
+from .draws import DRAWS, NOTHING, ignored, inputs_at, presences
 from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
 from .sizes import LARGER, Sizes, choose, cost, defined, empties, fitting, possible
-from .symmetric import made_symmetric
+from .symmetric import as_read
 from .text import Array, Values
 
 COSTLY = 300_000  # operations of one evaluation at the smallest sizes, from which on it takes seconds
@@ -30,7 +30,8 @@ EVALUATIONS = 300  # in search of kinks
 SEARCH = 600_000  # operations in search of kinks, by the long matrix
 NEAR = 60_000  # and in search of the edges of conditions, by the short one
 KINKS = 30  # cases at kinks
-ATTEMPTS = 12  # at a point where the function has a value
+ATTEMPTS = 12  # at a point where the function has a value,
+FIRST = 3  # so many of them with numbers of the kind that is asked for
 
 Inputs = dict[str, Array | None]
 
@@ -222,34 +223,24 @@ class Tensors(Sampler):
         if not all(holds(self.function, known, options) for holds in asked):
             return None
         for attempt in range(1 if row.draw == "zeros" else ATTEMPTS):
-            kinds = ("normal", "wide", "positive", "unit", "above")
-            inputs: Inputs = {}
-            for name in self.function.inputs:
-                kind = row.draw if attempt < 3 else kinds[int(self.rng.integers(len(kinds)))]
-                if not present.get(name, True):
-                    inputs[name] = None
-                    continue
-                shape = shape_of(self.function.table[name].shape, known, options)
-                drawn = self._drawn(name, row, kind, shape, integers(self.function, name, known, options))
-                if drawn is None:
-                    return None  # an index of an empty axis
-                inputs[name] = drawn
-            inputs = change(inputs)
+            drawn = inputs_at(
+                self.function, known, options, self.rng, partial(self._drawn, row, attempt < FIRST), present
+            )
+            if drawn is None:
+                return None
+            inputs = change(drawn)
             if self._valid(inputs, options, row.empty, row.undefined):
                 return self._case(row, inputs, options)
             self.discarded += 1
         return None
 
-    def _drawn(self, name: str, row: Row, kind: str, shape: tuple[int, ...], whole: tuple[int, int]) -> Array | None:
-        """An input; None for integers in the range `whole` that has none."""
-        if self.function.table[name].dtype != "real":
-            low, high = whole
-            return None if high <= low and 0 not in shape else self.rng.integers(low, max(high, low + 1), shape)
-        kind = self._kind(kind, name)
+    def _drawn(self, row: Row, first: bool, name: str, shape: tuple[int, ...]) -> Array:
+        """A real input; of any kind, where the one of the row was tried."""
+        kinds = ("normal", "wide", "positive", "unit", "above")
+        kind = self._kind(row.draw if first else kinds[int(self.rng.integers(len(kinds)))], name)
         own = kind == "own edges"
         array = np.asarray(self.rng.choice(self._edges(row.single), shape) if own else DRAWS[kind](self.rng, shape))
-        if name in self.symmetric:
-            array = made_symmetric(array, *self.symmetric[name])
+        array = as_read(self.function, name, array)
         if row.single:
             array = array.astype(np.float32).astype(np.float64)
         # a matrix of equal rows is singular

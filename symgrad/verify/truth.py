@@ -228,33 +228,28 @@ def conditioning(declaration: Declaration, case: Case, found: Truth, rng: np.ran
     if found.kinked:
         return {name: np.full(a.shape, np.inf) for name, a in found.arrays.items()}
     function, packed = declaration.function, case.packed
-    inputs, options, seeds = case.inputs, case.options, case.seeds
-    tables: list[tuple[str, dict[str, Any]]] = [
-        ("input", {n: v for n, v in inputs.items() if v is not None and function.table[n].dtype == "real"}),
-        ("option", {n: np.asarray(v) for n, v in options.items() if isinstance(v, float)}),
-        ("seed", {n: v for n, v in seeds.items() if v is not None}),
-    ]
-    spots: list[tuple[str, str, int]] = []
-    for kind, table in tables:
-        for name, array in table.items():
-            size = np.size(array)
-            alone = packed and kind != "option" and bool(np.ndim(array)) and size
-            spots.extend((kind, name, p) for p in range(size // len(array) if alone else size))
+    kinds = {
+        "input": {n: v for n, v in case.inputs.items() if v is not None and function.table[n].dtype == "real"},
+        "option": {n: np.asarray(v) for n, v in case.options.items() if isinstance(v, float)},
+        "seed": {n: v for n, v in case.seeds.items() if v is not None},
+    }
+    given = {(kind, name): array for kind, table in kinds.items() for name, array in table.items()}
+    alone = {k: packed and k[0] != "option" and bool(np.ndim(array)) and np.size(array) for k, array in given.items()}
+    spots = [(k, p) for k, array in given.items() for p in range(np.size(array) // (len(array) if alone[k] else 1))]
     single = len(spots) <= COORDINATES
     patterns = [[s] for s in spots] if single else [spots] * case.often
     sums = {name: np.zeros(a.shape) for name, a in found.arrays.items()}
     with mp.workprec(found.bits):
         for pattern in patterns:
-            near = [dict(table) for _, table in tables]
-            for index, (kind, table) in enumerate(tables):
-                for name, array in table.items():
-                    mine = [p for k, n, p in pattern if (k, n) == (kind, name)]
-                    if mine:
-                        signs = np.ones(np.size(array)) if single else rng.choice([-1.0, 1.0], np.size(array))
-                        near[index][name] = _nudged(np.asarray(array), signs, mine, packed and kind != "option")
-            changed = {n: v[()] for n, v in near[1].items()}
-            trace = declaration.trace({**inputs, **near[0]}, {**options, **changed})
-            after = _collected(declaration.function, trace, {**seeds, **near[2]})
+            near: dict[str, dict[str, Any]] = {kind: dict(table) for kind, table in kinds.items()}
+            for key, array in given.items():
+                mine = [p for k, p in pattern if k == key]
+                if mine:
+                    signs = np.ones(np.size(array)) if single else rng.choice([-1.0, 1.0], np.size(array))
+                    near[key[0]][key[1]] = _nudged(np.asarray(array), signs, mine, len(array) if alone[key] else 1)
+            changed = {n: v[()] for n, v in near["option"].items()}
+            trace = declaration.trace({**case.inputs, **near["input"]}, {**case.options, **changed})
+            after = _collected(function, trace, {**case.seeds, **near["seed"]})
             for name, array in found.arrays.items():
                 for position, value in np.ndenumerate(array):
                     if isinstance(value, int):
@@ -274,10 +269,8 @@ def _collected(function: Function, trace: Trace, seeds: Values) -> dict[str, Arr
     return together(outputs, trace.pull(seeds))
 
 
-def _nudged(array: Array, signs: Array, positions: list[int], packed: bool) -> Array:
-    """`array` with relative perturbations at `positions`, which count within one point where `packed`."""
-    flat = array.ravel().tolist()
-    per_point = len(flat) // len(array) if packed and array.ndim and len(array) else max(len(flat), 1)
-    chosen = set(positions)
+def _nudged(array: Array, signs: Array, positions: list[int], points: int) -> Array:
+    """`array` with relative perturbations at `positions`, which count within one of so many points."""
+    flat, chosen = array.ravel().tolist(), set(positions)
     nudges = (mpmath.ldexp(mpmath.mpf(v) * int(s), -NUDGE) for v, s in zip(flat, signs, strict=True))
-    return moved(array, (nudge if k % per_point in chosen else 0 for k, nudge in enumerate(nudges)))
+    return moved(array, (n if k % (len(flat) // points) in chosen else 0 for k, n in enumerate(nudges)))
