@@ -27,8 +27,8 @@ from .c_contract import wrong_products
 from .c_text import CText
 from .calls import Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
-from .compare import Judged, Limits, judge, overflow, place
-from .execution import PRECISIONS, Bounds, Execution, expected_of
+from .compare import Bounds, Judged, Limits, judge, overflow, place
+from .execution import PRECISIONS, Execution, expected_of
 from .findings import Findings
 from .imitation import disagreements
 from .numpy_text import NumpyText
@@ -98,12 +98,10 @@ def check(
     calling: Finding | None = ending.told.get("calling")
     if ending.how == "late":
         report = replace(report, stopped=f"the {seconds:g} s ran out")
-    elif ending.how and calling is not None:
-        said = f"does not end within {process.SILENCE:g} s" if ending.how == "silent" else f"crashes ({ending.how})"
-        report = replace(report, failures=(*report.failures, replace(calling, said=said)))
     elif ending.how:  # what is written outside of an array may crash the process later
-        said = f"the process that called it crashes ({ending.how}): what it writes may be outside of an array"
-        crash = checking.found.finding("memory", function.name, said, None)
+        said = f"does not end within {process.SILENCE:g} s" if ending.how == "silent" else f"crashes ({ending.how})"
+        later = f"the process that called it {said}: what it writes may be outside of an array"
+        crash = replace(calling, said=said) if calling else checking.found.finding("memory", function.name, later, None)
         report = replace(report, failures=(*report.failures, crash))
     return replace(report, seconds=perf_counter() - start)
 
@@ -193,26 +191,24 @@ class _Checking:
             said = "no point was found where the function has a value, and reads nothing outside of a tensor"
             said = said if self.only is None else f"there is no case {self.only}"
             self.found.fail("sampling", self.function.name, said, None)
-        if not self.found.failures and self.text is not None and self.text.example is not None:
-            example = self.text.example
-            self._calling("refusals", example)
-            for stage, said, case in refusals(self.declaration, self.text.text, self.artefact, self.to, example):
-                self.found.fail(stage, self.function.name, said, case)
-        if not self.found.failures and self.text is not None and isinstance(self.text.text, CText):
-            mistaken = wrong_products(self.text.text.unit.local, self.files, self.single)
-            if mistaken is not None:
-                self.found.fail("products", self.function.name, mistaken, None)
-        if self.single:  # the driver of the sanitizers has doubles, and differences of floats tell nothing
-            return self.tell("calling", None)
-        if not self.found.failures and self.text is not None and isinstance(self.text.text, CText):
-            self._sanitized(self.text.text)
-        if not self.found.failures:
-            self._calling("adjoint", None)
-            self._adjoint()
-        if not self.found.failures and self.text is not None and isinstance(self.text.text, NumpyText):
-            self._calling("solvers", None)
-            self._solvers(self.text.text)
+        # of floats the driver of the sanitizers knows nothing, and differences of them tell nothing
+        others = () if self.single else (self._sanitized, self._adjoint, self._solvers)
+        for ask in (self._refusals, self._products, *others):
+            if not self.found.failures:
+                ask(None if self.text is None else self.text.text)
         self.tell("calling", None)
+
+    def _refusals(self, text: Text | None) -> None:
+        example = None if self.text is None else self.text.example
+        if text is not None and example is not None:
+            self._calling("refusals", example)
+            for stage, said, case in refusals(self.declaration, text, self.artefact, self.to, example):
+                self.found.fail(stage, self.function.name, said, case)
+
+    def _products(self, text: Text | None) -> None:
+        mistaken = wrong_products(text.unit.local, self.files, self.single) if isinstance(text, CText) else None
+        if mistaken is not None:
+            self.found.fail("products", self.function.name, mistaken, None)
 
     def _calling(self, stage: str, case: Case | None) -> None:
         """Tell what is known and what the artefact is asked for, lest it does not come back."""
@@ -299,17 +295,9 @@ class _Checking:
                 if wrong:
                     self.found.fail(stage, name, wrong, case)
                     continue
-                limits = Limits(
-                    bounds.arrays.get(name) if bounds is not None else None,
-                    point.condition[name],
-                    terms,
-                    bounds.notes.floor if bounds is not None else 16.0,
-                    bounds is not None and bounds.notes.doubts > 0,
-                    magnitude,
-                    0.0 if self.language == self.to else LOWEST[chosen] * max(1.0, magnitude),
-                    chosen,
-                    name in found.outputs,
-                )
+                lowest = 0.0 if self.language == self.to else LOWEST[chosen] * max(1.0, magnitude)
+                condition, infinite = point.condition[name], name in found.outputs
+                limits = Limits(name, bounds, condition, terms, magnitude, lowest, chosen, infinite)
                 self._judge(stage, name, array, np.asarray(value).reshape(array.shape), limits, case)
         for name, said in memory_faults(call, results, case):
             self.found.fail("memory", name, said, case)
@@ -326,8 +314,10 @@ class _Checking:
             elif (stage.startswith("float64") or self.single) and judged.ulps > self.found.worst.ulps:
                 self.found.worst = Worst(judged.ulps, f"{where}, case {case.number}")
 
-    def _sanitized(self, text: CText) -> None:
+    def _sanitized(self, text: Text | None) -> None:
         """Every case, and one at real sizes, under the compiler's sanitizers."""
+        if not isinstance(text, CText):
+            return
         calls = list(self.cases)
         for call in drawn(self.function, np.random.default_rng([self.seed, 11]), self.full):
             shapes = {n: full_shape(self.function, n, call.inputs, call.options) for n in self.function.outputs}
@@ -341,13 +331,15 @@ class _Checking:
                 said += f", for {', '.join(f'{n} {s}' for n, s in shapes.items())}"
             self.found.fail("sanitizer", self.function.name, said, case)
 
-    def _solvers(self, text: NumpyText) -> None:
+    def _solvers(self, text: Text | None) -> None:
         unknowns = getattr(self.artefact, "unknowns", ())
-        if unknowns:
+        if unknowns and isinstance(text, NumpyText):
+            self._calling("solvers", None)
             for stage, where, said in Solvers(self.function, unknowns, self.seed).faults(text, self.artefact):
                 self.found.fail(stage, where, said, None)
 
-    def _adjoint(self) -> None:
+    def _adjoint(self, text: Text | None) -> None:
+        self._calling("adjoint", None)
         try:
             found = adjoint_error(self.function, self.artefact, self.seed, self.full)
         except Exception as error:  # as above

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
 from mpmath import mp
 from mpmath.libmp import to_float
 
-from .rounding import DOUBLE, Format, Number, lift
+from .rounding import Format, Notes, Number, lift
 from .rounding.array import UNSET
 from .text import Array
 
@@ -19,6 +19,7 @@ SLACK = 2.0  # for terms of second order, and for a compiler that contracts a*b 
 DECIDED = 80  # bits that a text must share at two precisions where no bound tells its value
 ROUNDINGS = 8.0  # DESIGN: |error| <= (8 + sqrt n) u (|g| + sum |x_i dg/dx_i|)
 BLIND = 2.0**20  # where no text tells a bound: so many times the budget is wrong
+BLINDLY = Notes(floor=16.0)  # and library functions are granted so many units
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +115,39 @@ def overflow(arrays: Mapping[str, Array]) -> tuple[str, tuple[int, ...]] | None:
     return None
 
 
+class Bounds(NamedTuple):
+    """The numbers of a text by result, with the bounds of their rounding, and what its execution met."""
+
+    arrays: dict[str, Array]
+    notes: Notes
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What an element of floating-point results may be off by.
 
-    bound     the running bound of the text in units of u, per element; None if there is no text
+    name      of the result
+    bounds    what the text tells; None if there is none
     condition sum |x_i dg/dx_i|, per element; inf where it is not known
     terms     how many numbers count, n
-    floor     what library functions are granted, in u
-    doubtful  a comparison of the text is decided by rounding
     magnitude what may cancel in the result, where there is no text to tell: the largest grad_output
     lowest    below which the functions of a framework are not exact: they flush to 0 what is next to it
     infinite  infinite values are told, too
     """
 
-    bound: Any
+    name: str
+    bounds: Bounds | None
     condition: Array
     terms: int
-    floor: float = 0.0
-    doubtful: bool = False
-    magnitude: float = 0.0
-    lowest: float = 0.0
-    format: Format = DOUBLE
-    infinite: bool = False
+    magnitude: float
+    lowest: float
+    format: Format
+    infinite: bool
+
+    @property
+    def bound(self) -> Array | None:
+        """The running bound of the text, per element."""
+        return None if self.bounds is None else self.bounds.arrays.get(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +165,8 @@ class Judged:
 def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
     """Judge every element that has a finite truth, and infinite ones where they are told."""
     unit, tiny, huge = limits.format.unit, limits.format.tiny, limits.format.huge
+    known: Any = limits.bound
+    notes = limits.bounds.notes if limits.bounds is not None else BLINDLY
     for position, expected in np.ndenumerate(truth):
         obtained = float(found[position])
         if limits.infinite and mp.isinf(expected) and obtained != float(expected):
@@ -162,8 +175,8 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
             continue
         size = abs(to_float(mpmath.mpf(expected)._mpf_))
         condition = float(limits.condition[position])
-        bound = float(limits.bound[position].err) if limits.bound is not None else None
-        excused = bound == np.inf or limits.doubtful
+        bound = float(known[position].err) if known is not None else None
+        excused = bound == np.inf or notes.doubts > 0
         scale = size + condition
         if not np.isfinite(obtained):
             fits = size >= huge * (1 - 2 * unit) and obtained == np.copysign(np.inf, float(mp.sign(expected)))
@@ -173,7 +186,7 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
             continue
         error = abs(to_float((mpmath.mpf(obtained) - expected)._mpf_))
         floor = 4 * tiny + limits.lowest
-        budget = (ROUNDINGS + np.sqrt(limits.terms) + limits.floor) * unit * scale + floor
+        budget = (ROUNDINGS + np.sqrt(limits.terms) + notes.floor) * unit * scale + floor
         limit = (
             BLIND * max(budget, unit * limits.magnitude)
             if bound is None

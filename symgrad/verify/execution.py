@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from mpmath import mp
 
 from ..ir import Function
 from .cases import Case, combinations, refuses_nothing
-from .compare import Mismatch, numbers, place, text_mismatches
+from .compare import Bounds, Mismatch, numbers, place, text_mismatches
 from .findings import Findings
 from .rounding import DOUBLE, Format, Notes, rounding
 from .text import Array, Endless, Fault, Text, full_shape, gradient_key, together
 from .truth import Truth
 
 PRECISIONS = (160, 330, 1300, 2700)  # bits at which a text is executed, until they tell it from the truth
-
-
-class Bounds(NamedTuple):
-    """The numbers of a text, with the bounds of their rounding, and what its execution met."""
-
-    arrays: dict[str, Array]
-    notes: Notes
 
 
 class Execution:
