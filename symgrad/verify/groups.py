@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import mpmath
@@ -163,6 +164,20 @@ class Group(Code):
         if type(value) is mpmath.mpf and value._mpf_[2] + value._mpf_[3] > REACH:
             return mp.nan
         return value
+
+
+class Prepared:
+    """A function prepared for evaluation: its components, and the points of groups at some sizes, as they are found."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.components = components(function)
+        self.points: dict[Any, list[tuple[dict[str, int], tuple[Position, ...]]]] = {}
+
+    @cached_property
+    def operations(self) -> int:
+        """The number of operations of all equations at one point each."""
+        return sum(len(g.codes) for c in self.components for g in c.groups)
 
 
 @dataclass(slots=True, eq=False)

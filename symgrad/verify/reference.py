@@ -27,14 +27,13 @@ import numpy as np
 from mpmath import mp
 
 from ..evaluate import REF, SELECT, Position, place
-from ..ir import Function
 from ..ops import OPS
-from .groups import Fibre, Visit, components
+from .groups import Fibre, Prepared, Visit
 from .matrices import back
 from .partials import at_kink, partial, symbolic
 from .symmetric import symmetric_inputs
 from .text import Array, differentiable, moved
-from .values import Points, Values
+from .values import Values
 
 STEPS = (650, 674)  # bits by which the points beside are off, at most; each pair in a direction of its own
 WIDER = 6  # times as many bits as a step has, in which the points beside are looked at
@@ -46,18 +45,8 @@ Slopes = Mapping[str, Array]  # by input
 ONE = mpmath.mpf(1)
 
 
-class Declaration:
-    """A function prepared for evaluation: its components, and what they compute."""
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.components = components(function)
-        self.points: Points = {}
-
-    @cached_property
-    def operations(self) -> int:
-        """The number of operations of all equations at one point each."""
-        return sum(len(g.codes) for c in self.components for g in c.groups)
+class Declaration(Prepared):
+    """A function prepared for evaluation, at inputs and options."""
 
     def trace(self, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Trace:
         """Evaluate every equation at the precision of the moment.
@@ -77,10 +66,12 @@ class Declaration:
 class Trace(Values):
     """The values of every tensor at one point, and the way back: `pull` is J^T v."""
 
-    def __init__(self, declaration: Declaration, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        super().__init__(declaration.function, declaration.components, declaration.points, inputs, options)
-        self.declaration = declaration
-        self.neighbours = Neighbours(self)
+    declaration: Declaration
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """What the pieces that stand under equalities pass on."""
+        return Neighbours(self)
 
     def pull(self, seeds: Mapping[str, Array | None]) -> dict[str, Array]:
         """Return the gradient of each real input that was given: J^T v, with v = `seeds` by output."""

@@ -23,7 +23,7 @@ from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
 from .sizes import LARGER, Sizes, choose, cost, defined, empties, fitting, possible
 from .symmetric import as_read
-from .text import Array, Values
+from .text import Array, Values, differentiable
 
 COSTLY = 300_000  # operations of one evaluation at the smallest sizes, from which on it takes seconds
 EVALUATIONS = 300  # in search of kinks
@@ -132,8 +132,9 @@ class Tensors(Sampler):
         small = self.small
         for row in LONGER:
             yield self._tensor_case(row)
-        for change in self._far():
-            yield self._tensor_case(Row("an input at 800"), change=change)
+        single = [n for n in differentiable(self.function) if n not in self.symmetric]
+        for name, far, alone in itertools.product(single, (800.0, -800.0), (False, True)):
+            yield self._tensor_case(Row("an input at 800"), change=partial(self._far, name, far, alone))
         yield from self._kinks()
         for present, draw in itertools.product(patterns[1:], ("wide", "ties", "edges")):
             yield self._tensor_case(Row("optional inputs", draw), present=present)
@@ -163,21 +164,12 @@ class Tensors(Sampler):
                 inputs = {**inputs, name: array}
         return inputs
 
-    def _far(self) -> Iterator[Callable[[Inputs], Inputs]]:
-        """Each input as a whole at 800 and at -800, and one number of it; the others anywhere."""
-        for name in self.function.inputs:
-            if self.function.table[name].dtype != "real" or name in self.symmetric:
-                continue
-            for far in (800.0, -800.0):
-                yield partial(self._shifted, name, far)
-                yield partial(self._spiked, name, far)
-
-    def _shifted(self, name: str, far: float, inputs: Inputs) -> Inputs:
-        return {**inputs, name: far + self.rng.standard_normal(np.asarray(inputs[name]).shape)}
-
-    def _spiked(self, name: str, far: float, inputs: Inputs) -> Inputs:
+    def _far(self, name: str, far: float, alone: bool, inputs: Inputs) -> Inputs:
+        """An input as a whole far away, or one number of it `alone`; the others anywhere."""
         array = np.array(inputs[name])
-        if array.size:
+        if not alone:
+            array = far + self.rng.standard_normal(array.shape)
+        elif array.size:
             array.reshape(-1)[int(self.rng.integers(array.size))] = far
         return {**inputs, name: array}
 

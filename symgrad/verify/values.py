@@ -6,7 +6,7 @@ Each element is evaluated after those that it reads, so a tensor may be computed
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import mpmath
@@ -16,9 +16,9 @@ from mpmath import mp
 from ..errors import DeclarationError
 from ..evaluate import Position, evaluate, place
 from ..expr import Index, ref
-from ..ir import Function, bind, extent_of
+from ..ir import bind, extent_of
 from ..ops import COMPARISONS, OPS
-from .groups import Component, Fibre, Group, Key, Visit
+from .groups import Component, Fibre, Group, Key, Prepared, Visit
 from .matrices import blocks, tied, value_of
 from .partials import at_kink
 from .text import Array
@@ -37,26 +37,15 @@ class _Waiting(Exception):
         self.key = key
 
 
-Points = dict[Any, list[tuple[dict[str, int], tuple[Position, ...]]]]  # of a group at some sizes
-
-
 class Values:
     """The values of every tensor at one point of the inputs.
 
-    points  of groups at some sizes, kept from one evaluation to the next
     kinked  an operator stood exactly at its kink, a comparison at its switch, or a maximum at a tie
     """
 
-    def __init__(
-        self,
-        function: Function,
-        components: Sequence[Component],
-        points: Points,
-        inputs: Mapping[str, Any],
-        options: Mapping[str, Any],
-    ) -> None:
-        self.function, self.inputs, self.options = function, inputs, options
-        self.points = points
+    def __init__(self, declaration: Prepared, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        function = declaration.function
+        self.declaration, self.function, self.inputs, self.options = declaration, function, inputs, options
         self.numbers = {o.name: o.default for o in function.options} | dict(options)
         self.numbers = {k: v if isinstance(v, int) else mpmath.mpf(v) for k, v in self.numbers.items()}
         self.sizes = bind(function, inputs)
@@ -72,7 +61,7 @@ class Values:
         self.open: frozenset[str] = frozenset()
         self.pending: dict[Key, list[Fibre]] | None = None
         self.constants: dict[Group, list[Any]] = {}
-        for component in components:
+        for component in declaration.components:
             self._run(component)
 
     def _array(self, name: str, values: list[Any] | None = None) -> Array:
@@ -147,7 +136,7 @@ class Values:
     def _points(self, group: Group) -> list[tuple[dict[str, int], tuple[Position, ...]]]:
         """The points of the box that count, and where each equation writes at them."""
         known = (*self.sizes.items(), *((n, v) for n, v in self.numbers.items() if isinstance(v, int)))
-        points = self.points.get((group, known))
+        points = self.declaration.points.get((group, known))
         if points is not None:
             return points
         points = []
@@ -162,7 +151,7 @@ class Values:
             ]
             points.append((at, tuple(rows)))
         if group.regular(self.function):
-            self.points[group, known] = points
+            self.declaration.points[group, known] = points
         return points
 
     def _demand(self, wanted: Key) -> None:
