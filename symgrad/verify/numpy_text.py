@@ -101,9 +101,6 @@ class _Lift(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         self.series = node.name in self.near
         self.generic_visit(node)
-        node.returns = None
-        for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-            a.annotation = None
         return node
 
 

@@ -29,7 +29,7 @@ from mpmath.libmp import to_float
 from ...ops.matrices import MATRICES, Matrix
 from .array import Array, Exact, exact, filled
 from .format import INF, now
-from .number import Number, lift, rounded
+from .number import Number, rounded
 
 GENEROUS = {"expm": 256.0}
 LinAlgError = np.linalg.LinAlgError
@@ -66,7 +66,6 @@ def whole(kind: str, *operands: Any) -> Any:
 
 def _one(row: Matrix, operands: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """The results of one call, in the order of their places."""
-    operands = [filled([lift(x) for x in a.ravel().tolist()], a.shape).view(np.ndarray) for a in operands]
     if row.symmetric:  # LAPACK reads the lower triangle
         (a,) = operands
         operands = [np.where(np.tri(len(a), dtype=bool), a, a.T)]
@@ -82,19 +81,19 @@ def _one(row: Matrix, operands: list[Any], shape: tuple[int, ...]) -> list[Any]:
         _doubts(operands[0])
         return [found[p] for p in places]
     results = [mpmath.mpf(found[p]) for p in places]
-    errors = _errors(row, operands, values, places)
     n = max((s for a in operands for s in np.shape(a)), default=1)
     c = (8.0 * n + 16.0) * GENEROUS.get(row.name, 1.0)
+    errors = _errors(row, operands, values, places, c)
     sizes = [abs(to_float(r._mpf_)) for r in results]
     most = max(sizes, default=0.0)
     lost = any(e == INF or e * now.unit > most / 4 for e in errors) and most > 0.0
     return [Number(r, INF) if lost else rounded(r, e, c) for r, e in zip(results, errors, strict=True)]
 
 
-def _errors(row: Matrix, operands: list[Any], values: list[Any], places: list[tuple[int, ...]]) -> list[float]:
+def _errors(
+    row: Matrix, operands: list[Any], values: list[Any], places: list[tuple[int, ...]], c: float
+) -> list[float]:
     """The first-order bound of each result: what came with the operands, and what the algorithm adds to the matrix."""
-    n = max((s for a in operands for s in np.shape(a)), default=1)
-    c = (8.0 * n + 16.0) * GENEROUS.get(row.name, 1.0)
     errors = [0.0] * len(places)
     with mp.workprec(max(BITS, mp.prec)):
         base = _value(row, values)
