@@ -12,24 +12,30 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 from .rounding import Format, Notes, Number, lift
-from .rounding.array import UNSET
+from .rounding.array import UNSET, filled
 from .text import Array
 
 SLACK = 2.0  # for terms of second order, and for a compiler that contracts a*b + c
 DECIDED = 80  # bits that a text must share at two precisions where no bound tells its value
 ROUNDINGS = 8.0  # DESIGN: |error| <= (8 + sqrt n) u (|g| + sum |x_i dg/dx_i|)
 BLIND = 2.0**20  # where no text tells a bound: so many times the budget is wrong
+OTHERWISE = "the text computes something else"
 BLINDLY = Notes(floor=16.0)  # and library functions are granted so many units
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
-    """An element that is not what it should be."""
+class Judged:
+    """One element of a result, and what is said of it: "fine", "wrong", a "loss", or what is wrong, in words.
 
+    ulps, bits  its error, and what was lost
+    """
+
+    verdict: str
     position: tuple[int, ...]
     expected: Any
     obtained: Any
-    said: str
+    ulps: float = 0.0
+    bits: float = 0.0
 
 
 def place(name: str, position: tuple[int, ...]) -> str:
@@ -46,12 +52,8 @@ def numbers(value: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array 
         return f"is of type {type(value).__name__}"
     if found != shape:
         return f"has shape {found} instead of {shape}"
-    array = np.empty(int(np.prod(shape)), dtype=object)
-    plain = value.view(np.ndarray) if isinstance(value, np.ndarray) else None
-    elements = plain.ravel().tolist() if plain is not None else [value]
-    for k, element in enumerate(elements):
-        array[k] = element if element is UNSET else lift(element)
-    return array.reshape(flat)
+    elements = value.view(np.ndarray).ravel().tolist() if isinstance(value, np.ndarray) else [value]
+    return filled([e if e is UNSET else lift(e) for e in elements], flat).view(np.ndarray)
 
 
 def text_mismatches(
@@ -61,7 +63,7 @@ def text_mismatches(
     beyond: bool = False,
     before: Array | None = None,
     infinite: bool = False,
-) -> tuple[list[Mismatch], bool]:
+) -> tuple[list[Judged], bool]:
     """Where a text, executed with `bits` bits, differs from the truth; and whether the precision told them apart.
 
     The rounding bound of the execution, with 2**-bits for u, is all the difference there may be. Where it is too wide
@@ -69,21 +71,21 @@ def text_mismatches(
     element that came of a number `beyond` all that are computed with, nor where the truth is no number; where it is
     infinite, it must be so where `infinite` values are told.
     """
-    wrong: list[Mismatch] = []
+    wrong: list[Judged] = []
     conclusive = True
     for position, expected in np.ndenumerate(truth):
         number = found[position]
         if number is UNSET:
-            wrong.append(Mismatch(position, expected, "nothing", "was never written"))
+            wrong.append(Judged("was never written", position, expected, "nothing"))
             continue
         if infinite and mp.isinf(expected) and number.value != expected:
-            wrong.append(Mismatch(position, expected, number.value, "the text computes something else"))
+            wrong.append(Judged(OTHERWISE, position, expected, number.value))
         if not mp.isfinite(expected):
             continue
         if not mp.isfinite(number.value):
             if beyond and number.err == np.inf:
                 continue
-            wrong.append(Mismatch(position, expected, number.value, "is not a number"))
+            wrong.append(Judged("is not a number", position, expected, number.value))
             continue
         error = abs(number.value - expected)
         if not error:
@@ -95,7 +97,7 @@ def text_mismatches(
             differs = before is not None and _same(before[position], number)
             conclusive &= differs
         if differs:
-            wrong.append(Mismatch(position, expected, number.value, "the text computes something else"))
+            wrong.append(Judged(OTHERWISE, position, expected, number.value))
     return wrong, conclusive
 
 
@@ -148,18 +150,6 @@ class Limits:
     def bound(self) -> Array | None:
         """The running bound of the text, per element."""
         return None if self.bounds is None else self.bounds.arrays.get(self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One element of a floating-point result: fine, wrong, or a loss; `ulps` its error and `bits` what was lost."""
-
-    verdict: str
-    position: tuple[int, ...]
-    expected: Any
-    obtained: float
-    ulps: float
-    bits: float
 
 
 def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from mpmath import mp
 
 from ..ir import Function
 from .cases import Case, combinations, refuses_nothing
-from .compare import Bounds, Mismatch, numbers, place, text_mismatches
+from .compare import Bounds, Judged, numbers, place, text_mismatches
 from .findings import Findings
 from .rounding import DOUBLE, Format, Notes, rounding
 from .text import Array, Endless, Fault, Text, full_shape, gradient_key, together
@@ -35,7 +36,6 @@ class Execution:
     def __call__(self, case: Case, found: Truth, chosen: Format) -> Bounds | None:
         """Execute the text; return its numbers and notes, None if it cannot be executed or is wrong."""
         bounds: Bounds | None = None
-        needs = (True,) * len(self.function.inputs)
         for variant in self.text.variants:
             try:
                 arrays: dict[str, Array] = {}
@@ -49,7 +49,7 @@ class Execution:
                         if bits == PRECISIONS[-1]:
                             raise
                         continue
-                    arrays, wrong, conclusive = self._compared(case, found, results, needs, bits, notes, before)
+                    arrays, wrong, conclusive = self._compared(case, found, results, bits, notes, before)
                     if conclusive and not wrong:  # what disagrees may lack digits: sin(1e200 + x) needs 700 bits
                         break
                 for name, mismatch in wrong:
@@ -77,32 +77,30 @@ class Execution:
         case: Case,
         found: Truth,
         results: Mapping[str, Any],
-        needs: tuple[bool, ...],
         bits: int,
         notes: Notes,
-        before: Mapping[str, Array] | None = None,
-    ) -> tuple[dict[str, Array], list[tuple[str, Mismatch]], bool]:
+        before: Mapping[str, Array] = MappingProxyType({}),
+        unasked: Container[str] = (),
+    ) -> tuple[dict[str, Array], list[tuple[str, Judged]], bool]:
+        """The results as numbers, what is wrong with them, and whether the precision told; the `unasked` are None."""
         arrays: dict[str, Array] = {}
-        wrong: list[tuple[str, Mismatch]] = []
+        wrong: list[tuple[str, Judged]] = []
         conclusive = True
         expected = expected_of(self.function, case, found)
-        wanted = dict(zip(self.function.inputs, needs, strict=bool(needs)))
-        of = {gradient_key(name, found.outputs): name for name in self.function.inputs}
         with mp.workprec(max(bits, found.bits)):
             for name, value in results.items():
-                own = of.get(name)
-                if name not in expected or (own is not None and not wanted[own]):
+                if name not in expected or name in unasked:
                     if value is not None:
-                        wrong.append((name, Mismatch((), "None", value, "is not None")))
+                        wrong.append((name, Judged("is not None", (), "None", value)))
                     continue
                 array, shape = expected[name]
                 given = numbers(value, shape, array.shape)
                 if isinstance(given, str):
-                    wrong.append((name, Mismatch((), f"shape {shape}", None, given)))
+                    wrong.append((name, Judged(given, (), f"shape {shape}", None)))
                     continue
                 arrays[name] = given
-                before_it = (before or {}).get(name)
-                more, told = text_mismatches(array, given, bits, notes.beyond, before_it, name in found.outputs)
+                infinite = name in found.outputs
+                more, told = text_mismatches(array, given, bits, notes.beyond, before.get(name), infinite)
                 conclusive &= told
                 wrong += [(name, m) for m in more]
         return arrays, wrong, conclusive
@@ -116,19 +114,21 @@ class Execution:
         self.example = self.example or case
         with rounding(DOUBLE, bits) as notes:
             for outputs in self.text.partial(variant, case.inputs, case.options):
-                for name, mismatch in self._compared(case, found, outputs, (), bits, notes)[1]:
+                for name, mismatch in self._compared(case, found, outputs, bits, notes)[1]:
                     self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
         subsets = combinations(self.function, self.full)
         for needs in subsets[:2] if case.costly else subsets:  # the artefact is asked for all of them
             with rounding(DOUBLE, bits) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)
-            results = {gradient_key(n, found.outputs): g for n, g in grads.items()}
-            wrong = self._compared(case, found, results, needs, bits, notes)[1]
+            keys = {n: gradient_key(n, found.outputs) for n in grads}
+            unasked = {keys[n] for n, need in zip(self.function.inputs, needs, strict=True) if not need}
+            results = {keys[n]: g for n, g in grads.items()}
+            wrong = self._compared(case, found, results, bits, notes, unasked=unasked)[1]
             for name, mismatch in wrong:
                 self._mismatch(f"text{variant}, needs_input_grad={needs}", name, mismatch, case)
 
-    def _mismatch(self, stage: str, name: str, wrong: Mismatch, case: Case) -> None:
-        self.found.fail(stage, place(name, wrong.position), wrong.said, case, wrong.expected, wrong.obtained)
+    def _mismatch(self, stage: str, name: str, wrong: Judged, case: Case) -> None:
+        self.found.fail(stage, place(name, wrong.position), wrong.verdict, case, wrong.expected, wrong.obtained)
 
 
 def expected_of(function: Function, case: Case, found: Truth) -> dict[str, tuple[Array, tuple[int, ...]]]:
