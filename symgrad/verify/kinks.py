@@ -149,7 +149,7 @@ class _Search:
 
     def _slopes(self, gap: _Gap, look: Look) -> tuple[dict[str, Array], list[Coordinate]]:
         """The gradient of what decides, by input, and the numbers of the inputs on which it depends."""
-        found = look[0].slope(gap.weights(look[1]))
+        found = look[0].slope(gap.slopes(look[1]))
         slopes = {name: found[name] for name in self.movable}
         return slopes, [(n, k) for n, a in slopes.items() for k, slope in enumerate(a.ravel()) if slope != 0]
 
@@ -193,24 +193,24 @@ def _holds(spot: Spot, args: tuple[Any, ...]) -> bool:
     return at_kink(spot[1], args) is not None
 
 
+@dataclass(frozen=True, slots=True)
 class _Gap:
-    """What is 0 at a kink: an argument, less another, less a constant."""
+    """What is 0 at a kink: a sum of arguments, each with its weight, less a constant."""
 
-    def __init__(self, first: int, second: int | None = None, constant: Any = 0) -> None:
-        self.first, self.second, self.constant = first, second, constant
+    weights: Mapping[int, int]
+    constant: Any = 0
 
     def of(self, args: tuple[Any, ...]) -> Any:
         """Its value."""
-        return args[self.first] - (0 if self.second is None else args[self.second]) - self.constant
+        return sum(weight * args[k] for k, weight in self.weights.items()) - self.constant
 
-    def weights(self, decision: Decision) -> dict[Visit, dict[int, Any]]:
+    def slopes(self, decision: Decision) -> dict[Visit, dict[int, Any]]:
         """Its derivative in the slots of the arguments."""
         found: dict[Visit, dict[int, Any]] = {}
-        for which, weight in ((self.first, 1), (self.second, -1)):
-            if which is not None:
-                visit, slot = decision.slots[which]
-                slots = found.setdefault(visit, {})
-                slots[slot] = slots.get(slot, mpmath.mpf(0)) + weight
+        for k, weight in self.weights.items():
+            visit, slot = decision.slots[k]
+            slots = found.setdefault(visit, {})
+            slots[slot] = slots.get(slot, mpmath.mpf(0)) + weight
         return found
 
 
@@ -218,17 +218,17 @@ def gaps(spot: Spot, args: tuple[Any, ...]) -> Iterator[_Gap]:
     """What may be 0 where the arguments are at a kink, the likely first."""
     if spot[1] in ORDERED:
         *_, second, first = sorted(range(len(args)), key=lambda k: -args[k] if spot[1] == "min" else args[k])
-        yield _Gap(first, second)
+        yield _Gap({first: 1, second: -1})
         return
     for a, b in itertools.combinations(range(len(args)), 2):
-        yield _Gap(a, b)
+        yield _Gap({a: 1, b: -1})
     if spot[1] in COMPARISONS:
         return
     for a, value in enumerate(args):
-        yield _Gap(a)
+        yield _Gap({a: 1})
         if len(args) == 1 and mp.isfinite(value):
-            yield _Gap(a, None, mp.nint(value))
-            yield _Gap(a, None, mp.floor(value) + mpmath.mpf(1) / 2)
+            yield _Gap({a: 1}, mp.nint(value))
+            yield _Gap({a: 1}, mp.floor(value) + mpmath.mpf(1) / 2)
 
 
 def decisions(trace: Trace) -> dict[Spot, Decision]:

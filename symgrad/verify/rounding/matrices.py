@@ -29,7 +29,7 @@ from mpmath.libmp import to_float
 from ...ops.matrices import MATRICES, Matrix
 from .array import Array, Exact, exact, filled
 from .format import INF, now
-from .number import Number, rounded
+from .number import Number, lift, rounded
 
 GENEROUS = {"expm": 256.0}
 LinAlgError = np.linalg.LinAlgError
@@ -66,6 +66,7 @@ def whole(kind: str, *operands: Any) -> Any:
 
 def _one(row: Matrix, operands: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """The results of one call, in the order of their places."""
+    operands = [filled([lift(x) for x in a.ravel().tolist()], a.shape).view(np.ndarray) for a in operands]
     if row.symmetric:  # LAPACK reads the lower triangle
         (a,) = operands
         operands = [np.where(np.tri(len(a), dtype=bool), a, a.T)]
