@@ -69,7 +69,7 @@ def wrong_products(local: Mapping[str, str], files: Mapping[str, str], single: b
     if name is None or source is None:
         return None
     probe = {"probe.c": PROBE.format(file=source, name=name, real="float" if single else "double")}
-    done = ran({**files, **probe}, ["probe.c"]) or ran({**files, **probe}, ["probe.c"], flags=("-std=c99", "-w"))
+    done = ran({**files, **probe}, ["probe.c"]) or ran({**files, **probe}, ["probe.c"], ("-std=c99", "-w"))
     if done is None or done.returncode == 0:
         return None
     if done.returncode is None:

@@ -42,8 +42,8 @@ def function_of(name: str) -> Callable[..., int | None]:
     def call(*given: Any) -> int:
         sides = dict(zip(letters, given, strict=False))
         columns, *places = given[count:] if right else (1, *given[count:])
-        operands = [_read(places[0], [sides[letter] for letter in rows[0].axes.split()])]
-        operands += [_read(places[1], [sides["n"], columns])] * right
+        shapes = [[sides[letter] for letter in rows[0].axes.split()], *[[sides["n"], columns]] * right]
+        operands = [_read(place, shape) for place, shape in zip(places, shapes, strict=False)]
         try:
             for row, place in zip(rows, places[1 + right :], strict=True):
                 if place is not None:

@@ -15,6 +15,9 @@ from .report import MOST, Accuracy, Finding, Report, Worst, brief, point
 HUGE = 5000  # bits before the point, or zeros after it, of a number that is not written out
 
 
+COUNTED = ("function", "target", "points", "discarded", "undecided", "worst", "stopped", "planned")
+
+
 class Findings:
     """Failures and losses, each kind once; and the points that were compared."""
 
@@ -31,17 +34,10 @@ class Findings:
     def report(self) -> Report:
         """What was found."""
         return Report(
-            self.function,
-            self.target,
-            self.points,
-            self.discarded,
-            self.undecided,
-            self.worst,
-            tuple(self.failures.values()),
-            tuple(f for _, f in self.losses.values()),
-            replace(self.accuracy, points=len(self.lossy)),
-            stopped=self.stopped,
-            planned=self.planned,
+            **{name: getattr(self, name) for name in COUNTED},
+            failures=tuple(self.failures.values()),
+            losses=tuple(f for _, f in self.losses.values()),
+            accuracy=replace(self.accuracy, points=len(self.lossy)),
         )
 
     def fail(

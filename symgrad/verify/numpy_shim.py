@@ -99,11 +99,7 @@ def _moving(function: Callable[..., Any]) -> Callable[..., Any]:
 def _asarray(value: Any, dtype: Any = None, **options: Any) -> Any:
     if isinstance(value, Exact):
         return value
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
-        return exact(value) if dtype is not None and np.issubdtype(dtype, np.floating) else value
-    if holds_numbers(value) or isinstance(value, float):
-        return exact(value)
-    plain = np.asarray(value, dtype=dtype)
+    plain = exact(value) if holds_numbers(value) else np.asarray(value, dtype=dtype)
     return exact(plain) if plain.dtype.kind == "f" else plain
 
 
@@ -145,11 +141,6 @@ def _method(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _eye(n: int, m: int | None = None, k: int = 0, dtype: Any = None) -> Any:
-    plain = np.eye(n, m, k)
-    return plain.astype(dtype) if dtype is not None and np.dtype(dtype).kind in "iub" else exact(plain)
-
-
 def _clip(x: Any, low: Any = None, high: Any = None) -> Any:
     if low is not None:
         x = NP["maximum"](x, low)
@@ -165,13 +156,8 @@ def _pad(array: Any, widths: Any, mode: str = "constant", *, constant_values: An
 
 
 def _is(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    check = np.frompyfunc(lambda v: bool(test(lift(v).value)), 1, 1)
-
-    def call(x: Any) -> Any:
-        found = check(_box(x))
-        return found.astype(bool) if isinstance(found, np.ndarray) else found
-
-    return call
+    check = np.vectorize(lambda v: bool(test(lift(v).value)), otypes=[bool])
+    return lambda x: check(_box(x))[()]
 
 
 def _operators(name: str, module: Any = None) -> dict[str, Elementwise]:
@@ -211,7 +197,7 @@ NP: dict[str, Any] = {
     "zeros_like": _like(_zeros),
     "ones_like": _like(_ones),
     "full": _full,
-    "eye": _eye,
+    "eye": lambda n, m=None, k=0, dtype=None: _array(np.eye(n, m, k), dtype),
     "clip": _clip,
     "pad": _pad,
     "lib": SimpleNamespace(

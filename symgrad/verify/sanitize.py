@@ -1,8 +1,8 @@
 """Printed C under the compiler's own watch: out of bounds, undefined arithmetic, at small sizes and at real ones.
 
 A driver is compiled with the printed file, both with -fsanitize=address,undefined, and is a program of its own: it
-reads calls, and gives every array just the memory that it needs. How much forward saves it finds by letting it write
-into more. A compiler or machine without sanitizers is left in peace.
+reads calls from a file, and gives every array just the memory that it needs. How much forward saves it finds by letting
+it write into more. A compiler or machine without sanitizers is left in peace.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ DRIVER = """
 #include <stdlib.h>
 #include <string.h>
 #include "{header}"
+static FILE *driver_file;
 static void driver_read(void *p, size_t bytes)
 {{
-    if (fread(p, 1, bytes, stdin) != bytes) {{ exit(9); }}
+    if (fread(p, 1, bytes, driver_file) != bytes) {{ exit(9); }}
 }}
 static void *driver_room(size_t bytes) {{ void *p = malloc(bytes); memset(p, 0xA5, bytes); return p; }}
 static void *driver_block(void)
@@ -75,7 +76,9 @@ static void driver_run(void)
 }}
 int main(void)
 {{
-    for (int next = getchar(); next != EOF; next = getchar()) {{
+    driver_file = fopen("calls", "rb");
+    if (driver_file == NULL) {{ return 9; }}
+    for (int next = getc(driver_file); next != EOF; next = getc(driver_file)) {{
         driver_run();
         puts("");
         fflush(stdout);
@@ -171,7 +174,8 @@ def sanitized(
         return None
     driver = Driver(function, text, header)
     sources = [n for n in files if n.endswith(".c")]
-    done = ran({**files, "driver.c": driver.source}, [*sources, "driver.c"], b"".join(map(driver.call, calls)))
+    written: dict[str, str | bytes] = {**files, "driver.c": driver.source, "calls": b"".join(map(driver.call, calls))}
+    done = ran(written, [*sources, "driver.c"])
     if done is None or done.returncode == 0:
         return None
     assert done.returncode != 9, f"the driver of {function.name} reads its calls wrongly"
@@ -179,22 +183,20 @@ def sanitized(
     return (ENDLESS, number) if done.returncode is None else _said(done.stderr.decode(errors="replace"), number, driver)
 
 
-def ran(
-    files: Mapping[str, str], sources: Sequence[str], given: bytes = b"", flags: Sequence[str] | None = None
-) -> Any:
-    """What a program of these files does with what is `given` to it, as of `subprocess.run`; its returncode is None if
-    it does not end. None where the machine cannot compile it with these flags, or FLAGS."""
+def ran(files: Mapping[str, str | bytes], sources: Sequence[str], flags: Sequence[str] | None = None) -> Any:
+    """What a program of these files does, as of `subprocess.run`; its returncode is None if it does not end. None where
+    the machine cannot compile it with these flags, or FLAGS."""
     with tempfile.TemporaryDirectory(prefix="symgrad-") as place:
         for name, content in files.items():
-            Path(place, name).write_text(content, encoding="utf-8")
-        calls = any("#include <lapacke.h>" in text for text in files.values())
+            Path(place, name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        calls = any("#include <lapacke.h>" in c for c in files.values() if isinstance(c, str))
         libraries = shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
         command = [*shlex.split(os.environ.get("CC") or "cc"), *(flags or FLAGS), "-o", "program"]
         run = partial(subprocess.run, cwd=place, capture_output=True, check=False, env={**os.environ, **ENVIRONMENT})
         try:
             if run([*command, *sources, *libraries, "-lm"]).returncode:
                 return None
-            return run([f"{place}/program"], input=given, timeout=LIMIT)
+            return run([f"{place}/program"], timeout=LIMIT)
         except OSError:
             return None
         except subprocess.TimeoutExpired as error:
