@@ -29,13 +29,12 @@ from .calls import Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
 from .compare import Bounds, Judged, Limits, judge, overflow, place
 from .execution import PRECISIONS, Execution, expected_of
-from .findings import Findings
 from .imitation import disagreements
 from .numpy_text import NumpyText
 from .partials import symbolic
 from .reference import Declaration
 from .refusals import refusals
-from .report import Finding, Report, Worst
+from .report import Finding, Findings, Report, Worst
 from .rounding import DOUBLE, SINGLE, Format, rounding
 from .sampling import sample
 from .sanitize import sanitized

@@ -12,7 +12,7 @@ from mpmath import mp
 from ..ir import Function
 from .cases import Case, combinations, refuses_nothing
 from .compare import Bounds, Judged, numbers, place, text_mismatches
-from .findings import Findings
+from .report import Findings
 from .rounding import DOUBLE, Format, Notes, rounding
 from .text import Array, Endless, Fault, Text, full_shape, gradient_key, together
 from .truth import Truth
