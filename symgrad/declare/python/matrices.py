@@ -85,24 +85,32 @@ def _applied(kind: str, *operands: Traced, columns: bool = False, what: str = ""
 # linear algebra
 
 
-def _of_a_matrix(name: str, kind: str, about: str) -> Callable[[Any], Traced]:
-    def function(a: Any) -> Traced:
-        return _applied(kind, _own(a, name, 2), what=name)
+def _of_a_matrix(name: str, about: str, *kinds: str) -> Callable[[Any], Any]:
+    def function(a: Any) -> Any:
+        found = tuple(_applied(kind, _own(a, name, 2), what=name) for kind in kinds)
+        return found if len(found) > 1 else found[0]
 
     function.__name__, function.__doc__ = name, about
     return function
 
 
-inv = _of_a_matrix("inv", "inv", "The inverse of a matrix.")
-det = _of_a_matrix("det", "det", "The determinant.")
-logdet = _of_a_matrix("logdet", "slogdet_log", "The logarithm of the magnitude of the determinant.")
-cholesky = _of_a_matrix(
-    "cholesky", "cholesky", "The lower triangular L with L @ L.T = a, for a symmetric positive definite matrix."
+inv = _of_a_matrix("inv", "The inverse of a matrix.", "inv")
+det = _of_a_matrix("det", "The determinant.", "det")
+logdet = _of_a_matrix("logdet", "The logarithm of the magnitude of the determinant.", "slogdet_log")
+slogdet = _of_a_matrix(
+    "slogdet", "The sign of the determinant, and the logarithm of its magnitude.", "slogdet_sign", "slogdet_log"
 )
-eigvalsh = _of_a_matrix("eigvalsh", "eigh_values", "The eigenvalues of a symmetric matrix from the smallest.")
-svdvals = _of_a_matrix("svdvals", "svd_values", "The singular values from the largest.")
-pinv = _of_a_matrix("pinv", "pinv", "The pseudoinverse of a matrix of full rank.")
-expm = _of_a_matrix("expm", "expm", "The exponential of a matrix.")
+cholesky = _of_a_matrix(
+    "cholesky", "The lower triangular L with L @ L.T = a, for a symmetric positive definite matrix.", "cholesky"
+)
+qr = _of_a_matrix(
+    "qr", "Q with orthonormal columns and the upper triangular R with Q @ R = a, for a matrix that is not wide.",
+    "qr_q", "qr_r",
+)  # fmt: skip
+eigvalsh = _of_a_matrix("eigvalsh", "The eigenvalues of a symmetric matrix from the smallest.", "eigh_values")
+svdvals = _of_a_matrix("svdvals", "The singular values from the largest.", "svd_values")
+pinv = _of_a_matrix("pinv", "The pseudoinverse of a matrix of full rank.", "pinv")
+expm = _of_a_matrix("expm", "The exponential of a matrix.", "expm")
 
 
 def solve(a: Any, b: Any) -> Traced:
@@ -121,18 +129,6 @@ def _solved(kind: str, a: Any, b: Any, what: str) -> Traced:
     mine = b._node.rank - b._lead
     vector = mine == 1 or (b._lead == a._lead and b._node.rank == a._node.rank - 1)
     return _applied(kind, a, b, columns=not vector, what=what)
-
-
-def slogdet(a: Any) -> tuple[Traced, Traced]:
-    """The sign of the determinant, and the logarithm of its magnitude."""
-    a = _own(a, "slogdet", 2)
-    return _applied("slogdet_sign", a), _applied("slogdet_log", a)
-
-
-def qr(a: Any) -> tuple[Traced, Traced]:
-    """Q with orthonormal columns and the upper triangular R with Q @ R = a, for a matrix that is not wide."""
-    a = _own(a, "qr", 2)
-    return _applied("qr_q", a), _applied("qr_r", a)
 
 
 def eigh(a: Any) -> tuple[Traced, Traced]:
@@ -171,16 +167,10 @@ def matrix_power(a: Any, n: int) -> Traced:
         return matrix_power(inv(a), -n)
     if n == 0:
         return _identity(a._node.shape, a._lead)
-    result: Traced | None = None
-    square = a
-    while True:
-        if n % 2:
-            result = square if result is None else matmul(result, square)
-        n //= 2
-        if not n:
-            assert result is not None
-            return result
-        square = matmul(square, square)
+    if n == 1:
+        return traced(a)
+    rest = matrix_power(matmul(a, a), n // 2)
+    return matmul(a, rest) if n % 2 else rest
 
 
 def eye(n: Any) -> Traced:
