@@ -246,6 +246,14 @@ def front_of(x: Traced, rank: int) -> Traced:
     return Traced(value(x._node.shape[:rank], ZERO), min(x._lead, rank))
 
 
+def fitted(x: Traced, shape: Sequence[Expr], lead: int, what: str) -> Expr:
+    """The element of `x` at the canonical indices of `shape`; raises ShapeError where it is not broadcast to that."""
+    found, _ = broadcast([Traced(value(shape, ZERO), lead), x], what)
+    if len(found) != len(shape) or not all(map(equal, found, shape)):
+        raise ShapeError(f"{x!r} does not fit into the shape ({', '.join(map(show, shape))}).")
+    return expand(x, shape)
+
+
 def expand(x: Traced, shape: Sequence[Expr]) -> Expr:
     """The element of `x` at the canonical indices of `shape`, to which it is broadcast."""
     axes = axes_of(shape)

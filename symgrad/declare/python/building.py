@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import DeclarationError, ShapeError
-from ...expr import Index, const, indices, show
-from ...expr.sizes import equal
-from .arithmetic import broadcast, elementwise, expand
+from ...errors import DeclarationError
+from ...expr import Index, indices
+from .arithmetic import elementwise, fitted
 from .arrays import Array
 from .closing import Term, close
-from .graph import Pieces, axes_of, gather, is_loop, value
+from .graph import Pieces, axes_of, gather, is_loop
 from .scope import extents_of, inside
 from .subscripts import Place, at, select_axes
 from .values import Traced, traced
@@ -57,10 +56,7 @@ class Building(Array):
         node = self._node
         assert isinstance(node, Pieces)
         scope = inside("an assignment to an element")
-        fits, _ = broadcast([Traced(value(place.shape, const(0)), place.lead), x], "the assignment")
-        if len(fits) != len(place.shape) or not all(map(equal, fits, place.shape)):
-            inner = ", ".join(show(e) for e in place.shape)
-            raise ShapeError(f"{x!r} does not fit into a place of shape ({inner}).")
+        body, subscripts = fitted(x, place.shape, place.lead, "the assignment"), place.subscripts
         if not adds and any(earlier.subscripts == place.subscripts for earlier in node.pieces):
             raise DeclarationError("an element is assigned twice; to add to it write +=.")
         shown = {i for i in indices(*place.subscripts) if is_loop(i)}
@@ -69,7 +65,6 @@ class Building(Array):
             raise DeclarationError(f"the value has the index {loose[0]}, which the element on the left does not show.")
         nodes = (x._node, *place.nodes)
         _, given = gather(nodes)
-        body, subscripts = expand(x, place.shape), place.subscripts
         box: dict[Index, Any] = dict(zip(axes_of(place.shape), place.shape, strict=True))
         if shown or x._node.free:
             known = extents_of(given, scope)

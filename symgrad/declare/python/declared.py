@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any, overload
 
 from ...errors import DeclarationError, ShapeError, SymgradError
-from ...expr import Expr, const, is_exact, ref, show
+from ...expr import Expr, const, ref, show
 from ...expr.sizes import equal
 from ...ir import Function, show_element
 from ..draft import Draft
@@ -27,6 +27,8 @@ from .lowering import Lowering
 from .scope import Scope, current, entered, usable
 from .signature import Signature, TensorType, read_signature
 from .values import Absent, Traced, traced
+
+Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
 
 
 class Declared:
@@ -197,9 +199,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         wrong = f"no argument {extra[0]}" if extra else f"{twice[0]} once" if twice else f"{len(names)} inputs"
         raise DeclarationError(f"{declared.name} takes {wrong}.")
     given |= {k: v for k, v in kwargs.items() if k in signature.tensors}
-    sizes: dict[str, Expr] = {}
-    packs: dict[str, tuple[Expr, ...]] = {}
-    told: dict[str, str] = {}
+    known: Known = {}
     arguments: dict[str, Any] = {}
     for name, kind in signature.tensors.items():
         x = given.get(name)
@@ -209,8 +209,9 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
             raise DeclarationError(f"{declared.name} needs {name}.")
         else:
             array = traced(x)
-            lead = array._lead if signature.bare else _bind(declared, name, kind, array, sizes, packs, told)
+            lead = array._lead if signature.bare else _bind(declared, name, kind, array, known)
             arguments[name] = Array(array._node, lead)
+    sizes = {dim: extents[0] for dim, (extents, _) in known.items() if len(extents) == 1}
     keywords: dict[str, Any] = {**declared.static, **{k: v for k, v in kwargs.items() if k in declared.static}}
     for name, default in signature.options.items():
         keywords[name] = as_array(traced(kwargs.get(name, default)))
@@ -233,46 +234,26 @@ def _returned(x: Any) -> Any:
     return Array(x._node, packs_in(x._node.shape)) if isinstance(x, Array) else x
 
 
-def _bind(
-    declared: Declared,
-    name: str,
-    kind: TensorType,
-    x: Traced,
-    sizes: dict[str, Expr],
-    packs: dict[str, tuple[Expr, ...]],
-    told: dict[str, str],
-) -> int:
+def _bind(declared: Declared, name: str, kind: TensorType, x: Traced, known: Known) -> int:
     """Check the shape of one argument against its declaration; return how many of its axes the pack takes."""
-    shape = x._node.shape
-    dims = kind.dims
-    packed = tuple(filter(is_pack, dims[:1]))
-    own = dims[len(packed) :]
-    lead = len(shape) - len(own)
-    if lead < 0 or lead and not packed or not packed and shape and is_pack(shape[0]) and not own:
+    shape, dims = x._node.shape, kind.dims
+    packed = sum(map(is_pack, dims[:1]))
+    lead = len(shape) - len(dims) + packed
+    if lead < 0 or lead and not packed:
         raise ShapeError(
             f"{declared.name}: {name} has the shape ({', '.join(map(show, shape))}), and is declared as "
             f"{show_element(name, tuple(ref(d) for d in dims))}."
         )
-    for pack in packed:
-        front = shape[:lead]
-        before = packs.setdefault(pack, front)
-        if len(before) != len(front) or not all(map(equal, before, front)):
-            raise ShapeError(f"{declared.name}: `{pack}` has two shapes, in {told[pack]} and in {name}.")
-        told.setdefault(pack, name)
-        if len(front) == 1:
-            sizes.setdefault(pack, front[0])
-    for axis, (dim, extent) in enumerate(zip(own, shape[lead:], strict=True), lead):
-        if dim.isdecimal():
-            if not is_exact(extent) or not equal(extent, const(int(dim))):
-                raise ShapeError(f"{declared.name}: axis {axis} of {name} is {show(extent)}, declared as {dim}.")
-            continue
-        before_extent = sizes.setdefault(dim, extent)
-        if not equal(before_extent, extent):
+    fronts = [(pack, shape[:lead]) for pack in dims[:packed]]
+    axes = [(dim, (extent,)) for dim, extent in zip(dims[packed:], shape[lead:], strict=True)]
+    for dim, extents in (*fronts, *axes):
+        literal = dim.isdecimal()
+        before, teller = ((const(int(dim)),), "its declaration") if literal else known.setdefault(dim, (extents, name))
+        if len(before) != len(extents) or not all(map(equal, before, extents)):
             raise ShapeError(
-                f"{declared.name}: {dim} has two sizes\n"
-                f"    {show(before_extent)} in {told[dim]}\n"
-                f"    {show(extent)} in {name}\n"
+                f"{declared.name}: {f'an axis of {dim}' if literal else dim} has two sizes\n"
+                f"    {', '.join(map(show, before))} in {teller}\n"
+                f"    {', '.join(map(show, extents))} in {name}\n"
                 f"  Give both axes one name where they are declared, or transpose one."
             )
-        told.setdefault(dim, name)
     return lead

@@ -10,7 +10,7 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, is_exact, show, value_of
 from ...expr.sizes import equal, tidy
 from . import joining
-from .arithmetic import broadcast, elementwise, expand
+from .arithmetic import elementwise, fitted
 from .graph import Pieces, axes_of, constant, places_of, read, value
 from .reshaping import permuted, reshape
 from .subscripts import selected
@@ -138,10 +138,7 @@ def ones_of(number: Any, a: Any) -> Traced:
 def broadcast_to(array: Any, shape: Any) -> Traced:
     array = traced(array)
     extents = [size_of(e, "a shape") for e in (shape if isinstance(shape, (tuple, list)) else (shape,))]
-    found, lead = broadcast([array, Traced(value(extents, ZERO), array._lead)], "np.broadcast_to")
-    if len(found) != len(extents) or not all(map(equal, found, extents)):
-        raise ShapeError(f"{array!r} is not broadcast to ({', '.join(map(show, extents))}).")
-    return Traced(value(found, expand(array, found), [array._node]), lead)
+    return Traced(value(extents, fitted(array, extents, array._lead, "np.broadcast_to"), [array._node]), array._lead)
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Traced:

@@ -116,7 +116,7 @@ def traced(x: Any) -> Traced:
 def size_of(x: Any, what: str) -> Expr:
     """The number, the size or the option that `x` is; `what` says in the message what it is for."""
     node = traced(x)._node
-    if node.rank or node.operands:
+    if not node.constant:
         raise DeclarationError(f"{what} is made of sizes and numbers.")
     return read(node, ())
 
