@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +40,13 @@ CALLS: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("declare", FRONT_ENDS.values(), ids=FRONT_ENDS)
 def test_a_chain_ends(declare: Callable[[], Any], call: Callable[[Any], object]) -> None:
     assert call(declare())
+
+
+def test_the_garbage_collector_is_as_it_was() -> None:
+    assert gc.isenabled()
+    with pytest.raises(sg.UnsupportedError):
+        sg.generate(sg.parse("f(A[n,n]) = det(A)"), to="c")
+    assert gc.isenabled()
 
 
 def test_a_jacobian_too_deep_for_sympy_is_refused() -> None:

@@ -81,7 +81,7 @@ class Domain:
 
     def meet(self, *atoms: Atom) -> Domain:
         """The part where these hold, too."""
-        return replace(self, atoms=tuple(dict.fromkeys((*self.atoms, *atoms)))) if atoms else self
+        return Domain(self.indices, tuple(dict.fromkeys((*self.atoms, *atoms))), self.facts) if atoms else self
 
     def under(self, condition: Expr, holds: bool = True) -> Domain:
         """The part where a condition holds (does not, for holds=False); what has alternatives is one opaque atom."""
@@ -164,7 +164,10 @@ class Domain:
         while more := [a for a in left if not a.uses.isdisjoint(near)]:
             near.update(*(a.uses for a in more))
             left = [a for a in left if a.uses.isdisjoint(near)]
-        return replace(self, atoms=tuple(a for a in self.atoms if not a.uses or not a.uses.isdisjoint(near)))
+        if not left:
+            return self
+        about = tuple([a for a in self.atoms if not a.uses or not a.uses.isdisjoint(near)])
+        return Domain(self.indices, about, self.facts)
 
     def of_points(self) -> Domain:
         """The same points, with what is known of the sizes where there is one: 0 <= i < n says that n is positive."""
@@ -177,7 +180,7 @@ class Domain:
                 for n in f.symbols - {i}:
                     if f.terms == {(n,): 1, (i,): -1} | ({(): number} if number else {}) and fixed(n):
                         least[n] = max(least.get(n, -number), -number)
-        return replace(self, facts=self.facts.raised(frozenset(least.items())))
+        return replace(self, facts=self.facts.raised(frozenset(least.items()))) if least else self
 
     # -- shadows
 

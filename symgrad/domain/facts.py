@@ -71,13 +71,16 @@ class Facts:
     def integer(self, s: Expr) -> bool:
         """Whether an expression has integer values only."""
         for node in postorder(s):
-            if isinstance(node, Const):
-                known = node.value.denominator == 1
-            elif isinstance(node, Ref):
-                known = node.name in self.integers
-            else:
-                row = OPS.get(node.op) if isinstance(node, Apply) else None
-                known = isinstance(node, Index) or row is not None and row.of_integers
+            match node:
+                case Const(value=value):
+                    known = value.denominator == 1
+                case Ref(name=name):
+                    known = name in self.integers
+                case Apply(op=op):
+                    row = OPS.get(op)
+                    known = row is not None and row.of_integers
+                case _:
+                    known = isinstance(node, Index)
             if not known:
                 return False
         return True

@@ -204,7 +204,7 @@ def index(name: str) -> Index:
 
 def ref(name: str, *subscripts: Value) -> Ref:
     """Return the element of the tensor `name` at `subscripts`."""
-    subs = tuple(as_expr(s) for s in subscripts)
+    subs = tuple(map(as_expr, subscripts)) if subscripts else ()
 
     def make() -> Ref:
         node = Ref()
@@ -426,7 +426,7 @@ _CONSTRUCT: dict[str, Callable[..., Expr]] = {
 
 def apply(op: str, *args: Value) -> Expr:
     """Return the operator `op` on `args`, after the identities above."""
-    return constructed(op, [as_expr(a) for a in args])
+    return constructed(op, map(as_expr, args))
 
 
 def constructed(op: str, args: Iterable[Expr]) -> Expr:

@@ -40,7 +40,7 @@ def pending(
 
 def postorder(*roots: Expr) -> Iterator[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
-    seen: set[Expr] = set()  # as `pending` has it, which would hand every node on a second time
+    seen: dict[Expr, None] = {}  # as `pending` has it, which would hand every node on a second time
     path: list[tuple[Expr, Iterator[Expr]]] = []
     rest = iter(roots)
     while True:
@@ -50,13 +50,13 @@ def postorder(*roots: Expr) -> Iterator[Expr]:
                     path.append((node, rest))
                     rest = iter(node.args)
                     break
-                seen.add(node)
+                seen[node] = None
                 yield node
         else:
             if not path:
                 return
             node, rest = path.pop()
-            seen.add(node)
+            seen[node] = None
             yield node
 
 
@@ -178,8 +178,9 @@ def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
 
 def refs(*roots: Expr) -> tuple[Ref, ...]:
     """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
-    found = [_refs(root) for root in roots]
-    return found[0] if len(found) == 1 else tuple(dict.fromkeys(r for some in found for r in some))
+    if len(roots) == 1:
+        return _refs(roots[0])
+    return tuple(dict.fromkeys([r for root in roots for r in _refs(root)]))
 
 
 @lru_cache(maxsize=2**13)

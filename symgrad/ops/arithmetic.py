@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import mpmath
+import numpy as np
 from mpmath import mp
 
 from ..expr import ONE, ZERO, apply, select
@@ -35,7 +36,8 @@ def power(x: Any, n: Any) -> Any:
 
 
 def _floordiv(a: Any, b: Any) -> Any:
-    return a // b if isinstance(a, int) and isinstance(b, int) else mp.floor(a / b)
+    exact = (int, np.ndarray)
+    return a // b if isinstance(a, exact) and isinstance(b, exact) else mp.floor(a / b)
 
 
 def _quotient(a: float, b: float) -> float:

@@ -341,10 +341,10 @@ def walk(*roots: Any) -> Iterator[Any]:
         kind = node.__class__
         if kind is tuple or kind is list:
             stack += node[::-1]
-        elif id(node) not in seen and (parts := _parts(kind)) is not None:
-            seen.add(id(node))
+        elif (parts := _parts(kind)) is not None and (own := id(node)) not in seen:
+            seen |= {own}
             yield node
-            stack += [getattr(node, name) for name in reversed(parts)]
+            stack += [getattr(node, name) for name in parts[::-1]]
 
 
 @cache
@@ -373,12 +373,13 @@ def spoken(*roots: Any) -> tuple[frozenset[str], frozenset[str]]:
     them."""
     names, words = set[str](), set[str]()
     for node in walk(*roots):
-        if isinstance(node, Name):
-            names.add(node.name)
-        elif isinstance(node, Word):
-            words.add(node.name)
-        elif isinstance(node, Verbatim):
-            words.update(node.words)
+        match node:
+            case Name(name=name):
+                names.add(name)
+            case Word(name=word):
+                words.add(word)
+            case Verbatim(words=more):
+                words.update(more)
     return frozenset(names), frozenset(w.partition(".")[0] for w in words)
 
 

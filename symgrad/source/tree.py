@@ -322,19 +322,18 @@ def walk(*roots: Node) -> Iterator[Node]:
     stack, seen = list(reversed(roots)), set[int]()
     while stack:
         node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        yield node
-        stack.extend(reversed(children(node)))
+        own = id(node)
+        if own not in seen:
+            seen |= {own}
+            yield node
+            stack += children(node)[::-1]
 
 
 def names_in(*roots: Node) -> dict[str, None]:
     """The names that nodes speak of, functions among them, in order."""
     found: dict[str, None] = {}
     for node in walk(*roots):
-        if isinstance(node, Name):
-            found[node.name] = None
-        elif isinstance(node, Call):
-            found[node.function] = None
+        match node:
+            case Name(name=name) | Call(function=name):
+                found[name] = None
     return found

@@ -12,7 +12,8 @@ from .tree import Array, ArrayNode, Elementwise, Num, Real, Reshape, SizeOf, Sli
 
 def children(array: Array) -> tuple[Array, ...]:
     """The arrays that `array` is computed from."""
-    return tuple(filter(is_array, parts(array)))
+    inside: list[Any] = [part for part in parts(array) if isinstance(part, ArrayNode)]
+    return tuple(inside)
 
 
 def is_array(part: object) -> TypeGuard[Array]:

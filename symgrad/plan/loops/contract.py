@@ -94,6 +94,8 @@ def summed_in_place(
         if isinstance(step, Step) and step.target in temporaries and reads[step.target] == 1 and _fills(step, table)
     }
     products = {name for name, e in alone.items() if product_of(e, table, facts) is not None}
+    if not products:
+        return list(steps)
     where = {step.target: (step.serves, step.when) for step in steps if isinstance(step, Step)}
     joined: dict[str, Step] = {}
     gone: set[str] = set()

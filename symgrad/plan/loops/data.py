@@ -144,22 +144,28 @@ class Nest:
 
 def blocks(node: Node) -> tuple[Block, ...]:
     """The blocks inside `node`."""
-    if isinstance(node, (Loop, Contraction)):
-        return (node.body,)
-    if isinstance(node, (If, Guard)):
-        return (node.body, node.otherwise)
-    return ()
+    match node:
+        case Loop(body=body) | Contraction(body=body):
+            return (body,)
+        case If(body=body, otherwise=otherwise) | Guard(body=body, otherwise=otherwise):
+            return (body, otherwise)
+        case _:
+            return ()
 
 
 def with_blocks(node: Node, inner: tuple[Block, ...]) -> Node:
     """`node` with other blocks inside."""
-    if isinstance(node, Loop):
-        return Loop(node.index, node.extent, inner[0], node.lower, node.reverse)
-    if isinstance(node, Contraction):
-        return Contraction(inner[0])
-    if isinstance(node, If):
-        return If(node.condition, *inner)
-    return Guard(node.wanted, node.when, *inner) if isinstance(node, Guard) else node
+    match node:
+        case Loop():
+            return Loop(node.index, node.extent, inner[0], node.lower, node.reverse)
+        case Contraction():
+            return Contraction(inner[0])
+        case If():
+            return If(node.condition, *inner)
+        case Guard():
+            return Guard(node.wanted, node.when, *inner)
+        case _:
+            return node
 
 
 def walk(block: Block) -> Iterator[Node]:
@@ -168,30 +174,36 @@ def walk(block: Block) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        for inner in reversed(blocks(node)):
-            stack.extend(reversed(inner))
+        for inner in blocks(node)[::-1]:
+            stack += inner[::-1]
 
 
 def stores(node: Node) -> tuple[Ref, ...]:
     """The elements that `node` itself writes."""
-    if isinstance(node, Call):
-        return (*(r for r in node.results if r is not None), *node.scratch)
-    return (node.element,) if isinstance(node, Store) else ()
+    match node:
+        case Store(element=element):
+            return (element,)
+        case Call():
+            return (*(r for r in node.results if r is not None), *node.scratch)
+        case _:
+            return ()
 
 
 def expressions(node: Node) -> tuple[Expr, ...]:
     """What `node` itself evaluates, the subscripts of what it writes included."""
-    if isinstance(node, Loop):
-        return (node.lower, node.extent)
-    if isinstance(node, Local):
-        return (node.value,)
-    if isinstance(node, Store):
-        return (node.value, *node.element.subscripts)
-    if isinstance(node, Call):
-        return (*node.operands, *node.sizes, *(s for r in stores(node) for s in r.subscripts))
-    if isinstance(node, If):
-        return (node.condition,)
-    return ()
+    match node:
+        case Loop():
+            return (node.lower, node.extent)
+        case Local(value=value):
+            return (value,)
+        case Store(value=value, element=element):
+            return (value, *element.subscripts)
+        case Call():
+            return (*node.operands, *node.sizes, *(s for r in stores(node) for s in r.subscripts))
+        case If(condition=condition):
+            return (condition,)
+        case _:
+            return ()
 
 
 def loops(box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
@@ -211,8 +223,9 @@ class Rewriter:
 
     def __call__(self, root: Expr) -> Expr:
         done = self._done
-        for node in pending((root,), done):
-            done[node] = self._replace(renewed(node, done))
+        if root not in done:
+            for node in pending((root,), done):
+                done[node] = self._replace(renewed(node, done))
         return done[root]
 
     def block(self, block: Block) -> Block:

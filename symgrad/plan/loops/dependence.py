@@ -46,8 +46,11 @@ def changed(block: Block) -> set[str]:
     """The names that mean another thing, or have another value, at each turn of a loop; without its own index."""
     found: set[str] = set()
     for n in walk(block):
-        found |= {r.name for r in stores(n)}
-        found |= {n.name} if isinstance(n, Local) else {n.index.name} if isinstance(n, Loop) else set()
+        match n:
+            case Local(name=name) | Loop(index=Index(name=name)):
+                found |= {name}
+            case _:
+                found |= {r.name for r in stores(n)}
     return found
 
 

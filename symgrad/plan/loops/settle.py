@@ -11,8 +11,8 @@ from .data import Block, Call, If, Local, Node, Note, Rewriter, Store, blocks, e
 
 def under(block: Block, condition: Expr, holds: bool) -> Block:
     """What is left of a block where a condition holds, or does not."""
-    known = ONE if holds else ZERO
-    left = _nothing(Rewriter(lambda n: known if n.key is condition.key else n).block(block))
+    known, asked = ONE if holds else ZERO, condition.key
+    left = _nothing(Rewriter(lambda n: known if n.key is asked else n).block(block))
     locals_ = [n for n in walk(left) if isinstance(n, Local) and not n.changes]
     own = {ref(n.name) for n in locals_}
     plain: dict[Expr, Expr] = {}  # what has become a number, or another name
