@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from symgrad.differentiate import differentiate
 from symgrad.domain import Domain
-from symgrad.expr import ref, refs, show
-from symgrad.ir import Derivative, Function, reads_of, show_equation, unmet
+from symgrad.expr import Expr, Ref, indices, ref, refs, show, substitute
+from symgrad.ir import Derivative, Equation, Function, may_fail, reads_of, show_equation
 from symgrad.pipeline import derive
 from symgrad.plan import Program, Step, plan
 from symgrad.simplify import simplify, stable
@@ -73,6 +73,25 @@ def of_stages(function: Function) -> Iterator[tuple[str, list[str]]]:
     yield "simplified", of_derivative(derivative)
     yield "planned for NumPy", of_program(plan(derivative, "numpy"))
     yield "planned for C", of_program(plan(derivative, "c", "loops"))
+
+
+def unmet(function: Function, values: set[str]) -> list[tuple[Equation, Ref, Expr]]:
+    """The reader's rule: who reads a value is where the value is computed. Returned is who breaks it: the equation,
+    what it reads, and the condition on which alone that is computed.
+
+    values  the tensors that are such values: of a cotangent, 0 where nothing is added is what is meant
+    """
+    writers = ((name, es[0]) for name, es in function.writers.items() if name in values and len(es) == 1)
+    partial = {name: e for name, e in writers if e.conditions and e.fills(function.table[name])}
+    found = []
+    for e in function.statements:
+        for r, domain in reads_of(e, function.facts) if any(r.name in partial for r in e.reads) else ():
+            if r.name in partial and may_fail(writer := partial[r.name], function.table):
+                shown = {i for i, _ in writer.shown}
+                at: dict[Expr, Expr] = dict(zip(writer.subscripts, r.subscripts, strict=True))
+                asked = [substitute(c, at) for c in writer.conditions if shown.issuperset(indices(c))]
+                found += [(e, r, c) for c in asked if not domain.holds(c)]
+    return found
 
 
 def _told(function: Function, values: set[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..expr import ONE, ZERO, Const, Expr, Index, Ref, const, index, ref, refs, size, substitute, total
+from ..expr import ONE, ZERO, Const, Expr, Index, Ref, const, index, pending, ref, refs, size, substitute, total
 from ..ir import Derivative, Function, Tensor
 
 LONG = 400  # operations; a Jacobian of more is not written at the head of a file
@@ -66,26 +66,15 @@ def _is_pack(s: Expr, primal: Function) -> bool:
 def _written_out(element: Ref, joint: Function, opaque: set[str], seeds: dict[Expr, Expr]) -> Expr:
     """`element` by its equations, and so on down to the inputs and what is opaque."""
     done: dict[Expr, Expr] = dict(seeds)
-    stack: list[Expr] = [element]
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
+
+    def bodies(r: Expr) -> list[Expr]:
+        writers = joint.writers.get(r.name, ()) if isinstance(r, Ref) and r.name not in opaque else ()
+        return [e.body for e in writers if e.subscripts == r.args]
+
+    for node in pending((element,), done, lambda r: refs(*bodies(r))):
         assert isinstance(node, Ref)
-        bodies = [
-            e.body
-            for e in joint.writers.get(node.name, ())
-            if node.name not in opaque and tuple(e.subscripts) == node.subscripts
-        ]
-        below = dict.fromkeys(r for body in bodies for r in refs(body))
-        waiting = [r for r in below if r not in done]
-        if waiting:
-            stack.extend(reversed(waiting))
-            continue
-        written = node.name in joint.writers and node.name not in opaque
-        done[node] = total(substitute(b, {r: done[r] for r in below}) for b in bodies) if written else node
-        if not written and node.name in set(joint.outputs) - opaque - set(joint.inputs):
-            done[node] = ZERO  # a gradient that nothing contributes to
-        stack.pop()
+        if node.name in joint.writers and node.name not in opaque:
+            done[node] = total(substitute(body, {r: done[r] for r in refs(body)}) for body in bodies(node))
+        else:  # a gradient that nothing contributes to is 0
+            done[node] = ZERO if node.name in set(joint.outputs) - opaque - set(joint.inputs) else node
     return done[element]

@@ -130,10 +130,9 @@ def jacobian_equations(derivative: Derivative) -> Jacobian:
 def _moved(derivative: Derivative) -> set[str]:
     """What depends on the cotangent."""
     moved = {seed for _, seed in derivative.seeds}
-    before = -1
-    while before != len(moved):
-        before = len(moved)
-        moved |= {e.target for e in derivative.function.statements if any(r.name in moved for r in e.reads)}
+    statements = derivative.function.statements
+    while more := {e.target for e in statements if any(r.name in moved for r in e.reads)} - moved:
+        moved |= more
     return moved
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..expr import Expr, Index
 from ..expr.names import fresh
-from ..ir import Dtype, Equation, Function, Role, Tensor, names_of
+from ..ir import Dtype, Equation, Function, Role, Tensor, names_of, recorded
 
 
 class Joint:
@@ -21,6 +22,19 @@ class Joint:
         self.tensors: list[Tensor] = list(function.tensors)
         self.statements: list[Equation] = []
         self.cotangent: dict[str, str] = {}
+
+    def joined(
+        self, more: Sequence[Equation], tensors: Sequence[Tensor], inputs: tuple[str, ...], outputs: tuple[str, ...]
+    ) -> Function:
+        """The function with the equations of its derivative, and their tensors."""
+        return replace(
+            self.function,
+            tensors=tuple(tensors),
+            statements=(*self.function.statements, *recorded("differentiated", (), more)),
+            inputs=inputs,
+            outputs=outputs,
+            python=None,
+        )
 
     def name(self, wish: str) -> str:
         """A name that nothing has, and that nothing else gets."""

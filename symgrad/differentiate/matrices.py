@@ -53,8 +53,7 @@ class Rule:
         assert row is not None
         self.joint, self.e, self.row = joint, e, row
         self.result = e.result
-        shown = {i for i, _ in self.result}
-        self.batch: Box = tuple(pair for pair in e.shown if pair[0] not in shown)
+        self.batch = e.batch
         self.axes = tuple(i for i, _ in e.reduced)
         self.extents = tuple(extent for _, extent in e.reduced)
         self.Y = self._element(e.target)
@@ -166,8 +165,7 @@ class Rule:
     def _as_here(self, other: Equation) -> Part:
         """The result of another equation at the indices of this one's batch."""
         axes = tuple(i for i, _ in other.result)
-        theirs = [i for i, _ in other.shown if i not in axes]
-        mine: dict[Index, Expr] = dict(zip(theirs, (i for i, _ in self.batch), strict=True))
+        mine: dict[Index, Expr] = {i: j for (i, _), (j, _) in zip(other.batch, self.batch, strict=True)}
 
         def at(*to: Expr) -> Expr:
             moved = mine | dict(zip(axes, to, strict=True))

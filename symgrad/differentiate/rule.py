@@ -25,22 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..errors import UnsupportedError
-from ..expr import (
-    ONE,
-    ZERO,
-    Const,
-    Expr,
-    Index,
-    Ref,
-    apply,
-    conjunction,
-    indices,
-    ref,
-    refs,
-    select,
-    size,
-    substitute,
-)
+from ..expr import ONE, ZERO, Const, Expr, Index, Ref, apply, conjunction, indices, ref, refs, select, size, substitute
 from ..expr.sizes import count, equal
 from ..ir import (
     Box,
@@ -53,7 +38,6 @@ from ..ir import (
     alive,
     may_fail,
     ordered,
-    recorded,
     recurrent,
     slopes_needed,
     unconditional,
@@ -105,18 +89,8 @@ class Sweep(Joint):
         outputs = (*function.outputs, *(g for _, g in self.gradients))
         written = {e.target for e in self.statements} | {g for _, g in self.gradients} | set(inputs)
         forward = {t.name for t in function.tensors}
-        joint = Function(
-            name=function.name,
-            dims=function.dims,
-            tensors=tuple(t for t in self.tensors if t.name in forward or t.name in written),
-            statements=(*function.statements, *recorded("differentiated", (), ordered(self.statements))),
-            inputs=inputs,
-            outputs=outputs,
-            options=function.options,
-            constraints=function.constraints,
-            formula=function.formula,
-            source=function.source,
-        )
+        tensors = [t for t in self.tensors if t.name in forward or t.name in written]
+        joint = self.joined(ordered(self.statements), tensors, inputs, outputs)
         return Derivative(function, joint, tuple(self.seeds), tuple(self.gradients))
 
     def _declare(self) -> None:
@@ -194,11 +168,9 @@ class Sweep(Joint):
         assert row is not None
         if e.target not in self.active or e.target not in self.touched:
             return
-        result = {i for i, _ in e.result}
-        batch = tuple(pair for pair in e.shown if pair[0] not in result)
         for which, operand, term in cotangents(self, e):
             read = set(indices(term.body, operand))  # a rule may have summed over a part of the batch itself
-            mine = tuple(pair for pair in batch if pair[0] in read)
+            mine = tuple(pair for pair in e.batch if pair[0] in read)
             box = (*mine, *(e.reduced[k] for k in row.operands[which]), *term.over)
             for element, adjoint in reverse([(operand, term.body)]):
                 if element.name in self.active and adjoint is not ZERO:

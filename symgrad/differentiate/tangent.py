@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..expr import ONE, ZERO, Expr, Index, Ref, indices, ref, refs, select, total
-from ..ir import Box, Derivative, Equation, Function, Role, alive, recorded, with_names
+from ..ir import Box, Derivative, Equation, Function, Role, alive, with_names
 from .chain import condition_of, everywhere, reverse, times
 from .joint import Joint
 from .matrices import TANGENTS, Rule, cotangents
@@ -59,18 +59,8 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
             # a product of matrices is the sum of two, and not the sum of what would be as large as the whole box
             for body in terms if _contracts(e) else [total(terms)]:
                 sweep.statements.append(Equation(names[e.target], e.subscripts, reduce, body, e.box, e.where, e.when))
-    joint = Function(
-        name=function.name,
-        dims=function.dims,
-        tensors=tuple(sweep.tensors),
-        statements=(*function.statements, *recorded("differentiated", (), sweep.statements)),
-        inputs=(*function.inputs, *(s for _, s in seeds)),
-        outputs=(*function.outputs, *(r for _, r in results)),
-        options=function.options,
-        constraints=function.constraints,
-        formula=function.formula,
-        source=function.source,
-    )
+    inputs, outputs = (*function.inputs, *(s for _, s in seeds)), (*function.outputs, *(r for _, r in results))
+    joint = sweep.joined(sweep.statements, sweep.tensors, inputs, outputs)
     order = {name: place for place, name in enumerate(function.outputs)}
     results.sort(key=lambda pair: order[pair[0]])
     return Derivative(function, joint, tuple(seeds), tuple(results), kind="jvp")
@@ -161,9 +151,8 @@ def _box(e: Equation, which: int) -> Box:
     """The indices of one operand of `e`, those of its batch first."""
     row = e.matrix
     assert row is not None
-    read, result = set(indices(e.operands[which])), {i for i, _ in e.result}
-    batch = (pair for pair in e.shown if pair[0] in read and pair[0] not in result)
-    return (*batch, *(e.reduced[k] for k in row.operands[which]))
+    read = set(indices(e.operands[which]))
+    return (*(pair for pair in e.batch if pair[0] in read), *(e.reduced[k] for k in row.operands[which]))
 
 
 def _places(box: Box) -> tuple[Index, ...]:

@@ -43,6 +43,7 @@ from .traversal import (
     outermost,
     pending,
     postorder,
+    preorder,
     refs,
     renewed,
     size,

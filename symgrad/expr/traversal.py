@@ -60,6 +60,18 @@ def postorder(*roots: Expr) -> Iterator[Expr]:
             yield node
 
 
+def preorder(roots: Iterable[Expr], below: Callable[[Expr], Sequence[Expr]]) -> Iterator[Expr]:
+    """Every node that is met from `roots` on, once, each before what stands `below` it, from the left."""
+    seen: set[Expr] = set()
+    stack = [*roots][::-1]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            stack.extend(reversed(below(node)))
+
+
 def values(*roots: Expr, closed: Callable[[Expr], bool] | None = None, last: bool = False) -> list[Expr]:
     """The nodes that are computed, once, each after what it is computed from: not the subscripts, which only choose an
     element. What is below a `closed` node is left out, too; the last argument comes first where `last` says so."""

@@ -2,20 +2,23 @@
 
 from .binding import bind, extent_of, shape_of
 from .data import Derivative, Function, as_declared, names_of, with_names
-from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed, unmet
+from .demand import has_domain, in_place, may_fail, on_demand, slopes_needed
 from .equations import (
     NEUTRAL,
     REDUCTIONS,
     Box,
     Dim,
+    Dropped,
     Dtype,
     Equation,
     Option,
     Role,
     Tensor,
     When,
+    distinct,
     dtype_of,
     dtype_of_part,
+    spans,
 )
 from .history import recorded, rewritten
 from .latex import latex_equations, latex_of

@@ -11,27 +11,12 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from ..domain import Domain, Facts
-from ..expr import (
-    Apply,
-    Expr,
-    Index,
-    Ref,
-    conjunction,
-    index,
-    indices,
-    is_exact,
-    postorder,
-    refs,
-    size,
-    substitute,
-    value_of,
-)
-from ..expr.sizes import equal
+from ..expr import Apply, Expr, Index, Ref, conjunction, index, indices, is_exact, postorder, refs, substitute, value_of
 from ..ops import OPS
 from .data import Function
-from .equations import Equation, Role
+from .equations import Equation, Role, spans
 from .order import ordered
-from .reads import Conditions, read_under, reads_of
+from .reads import Conditions, read_under
 
 
 def on_demand(
@@ -83,25 +68,6 @@ def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation
             demands[r.name] = tuple(c for c in before if c in mine)
 
 
-def unmet(function: Function, values: Collection[str]) -> list[tuple[Equation, Ref, Expr]]:
-    """The reader's rule: who reads a value is where the value is computed. Returned is who breaks it: the equation,
-    what it reads, and the condition on which alone that is computed.
-
-    values  the tensors that are such values: of a cotangent, 0 where nothing is added is what is meant
-    """
-    writers = ((name, es[0]) for name, es in function.writers.items() if name in values and len(es) == 1)
-    partial = {name: e for name, e in writers if e.conditions and e.fills(function.table[name])}
-    found = []
-    for e in function.statements:
-        for r, domain in reads_of(e, function.facts) if any(r.name in partial for r in e.reads) else ():
-            if r.name in partial and may_fail(writer := partial[r.name], function.table):
-                shown = {i for i, _ in writer.shown}
-                at: dict[Expr, Expr] = dict(zip(writer.subscripts, r.subscripts, strict=True))
-                asked = [substitute(c, at) for c in writer.conditions if shown.issuperset(indices(c))]
-                found += [(e, r, c) for c in asked if not domain.holds(c)]
-    return found
-
-
 def in_place(function: Function) -> Function:
     """The function with each guarded local that one branch alone reads written there."""
     statements = list(function.statements)
@@ -121,7 +87,7 @@ def in_place(function: Function) -> Function:
             continue
         ((r, conditions),) = found
         at: dict[Expr, Expr] = dict(zip(e.subscripts, r.subscripts, strict=True))
-        as_often = not size(e.body) or {i for i, _ in reader.box} == set(indices(r))
+        as_often = not isinstance(e.body, Apply) or {i for i, _ in reader.box} == set(indices(r))
         if as_often and all(substitute(c, at) in conditions for c in e.conditions):
             body = substitute(reader.body, {r: substitute(e.body, at)})
             statements = [replace(reader, body=body) if s is reader else s for s in statements if s is not e]
@@ -135,12 +101,8 @@ def _places(subscripts: Sequence[Expr]) -> list[Index]:
 
 def _of_axes(r: Ref, conditions: Conditions, e: Equation, function: Function) -> Conditions:
     """Those of the conditions that say where in the tensor the element `r` stands, spoken in its axes."""
-    tensor, extents = function.table.get(r.name), dict(e.box)
-    plain = all(isinstance(s, Index) for s in r.subscripts) and len(set(r.subscripts)) == len(r.subscripts)
-    if tensor is None or not plain:
-        return ()
-    whole = zip(r.subscripts, tensor.shape, strict=True)
-    if not all(isinstance(s, Index) and s in extents and equal(extents[s], axis) for s, axis in whole):
+    tensor = function.table.get(r.name)
+    if tensor is None or not spans(r.subscripts, tensor.shape, dict(e.box)):
         return ()
     axes: dict[Expr, Expr] = dict(zip(r.subscripts, _places(r.subscripts), strict=True))
     may_be_absent = set(function.optional)

@@ -16,7 +16,7 @@ axes under one plain index; its size is a tuple, and its extent their product.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -35,8 +35,10 @@ from ..expr import (
     index,
     indices,
     is_exact,
+    ref,
     refs,
     substitute,
+    transformer,
 )
 from ..expr.sizes import equal
 from ..ops import OPS
@@ -82,6 +84,19 @@ def dtype_of(body: Expr, kinds: Mapping[str, Dtype], known: dict[Expr, Dtype] | 
         return kinds.get(node.name, Dtype.INT) if isinstance(node, Ref) else Dtype.INT
 
     return folded(body, found, rule)
+
+
+def distinct(subscripts: Sequence[Expr]) -> bool:
+    """Whether they are indices, no two the same."""
+    return all(isinstance(s, Index) for s in subscripts) and len(set(subscripts)) == len(subscripts)
+
+
+def spans(subscripts: Sequence[Expr], shape: Sequence[Expr], extents: Mapping[Index, Expr]) -> bool:
+    """Whether they are distinct indices that run along all of the axes."""
+    along = zip(subscripts, shape, strict=True)
+    return distinct(subscripts) and all(
+        isinstance(s, Index) and s in extents and equal(extents[s], axis) for s, axis in along
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +192,7 @@ class Equation:
 
     @property
     def result(self) -> Box:
-        """The indices of a function's result, with their extents; the rest of those shown is a batch."""
+        """The indices of a function's result, with their extents."""
         row = self.matrix
         assert row is not None
         mentioned = set(indices(self.body))
@@ -185,29 +200,27 @@ class Equation:
         return tuple(found[len(found) - row.rank :])
 
     @property
+    def batch(self) -> Box:
+        """The rest of those shown: a function is called for each of their points."""
+        return tuple(pair for pair in self.shown if pair not in self.result)
+
+    @property
     def argument(self) -> tuple[object, ...]:
         """What a function of matrices is applied to, whatever the indices are called: equal for results of one call."""
         row = self.matrix
         assert row is not None
-        result = {i for i, _ in self.result}
-        batch = [pair for pair in self.shown if pair[0] not in result]
-        names: dict[Index, Expr] = {i: index(f"#b{n}") for n, (i, _) in enumerate(batch)}
+        names: dict[Index, Expr] = {i: index(f"#b{n}") for n, (i, _) in enumerate(self.batch)}
         names |= {i: index(f"#r{n}") for n, (i, _) in enumerate(self.reduced)}
-        return row.function, substitute(self.body, names), tuple(n for _, n in (*batch, *self.reduced)), self.when
+        return row.function, substitute(self.body, names), tuple(n for _, n in (*self.batch, *self.reduced)), self.when
 
     @property
     def plain(self) -> bool:
         """Whether the subscripts are distinct indices: no element of the target is written by two points shown."""
-        return all(isinstance(s, Index) for s in self.subscripts) and len(set(self.subscripts)) == len(self.subscripts)
+        return distinct(self.subscripts)
 
     def fills(self, target: Tensor) -> bool:
         """Whether every element of the target is written, by one point shown: its indices run along all of its axes."""
-        extents = dict(self.box)
-        return self.plain and all(
-            s in extents and equal(extents[s], axis)
-            for s, axis in zip(self.subscripts, target.shape, strict=True)
-            if isinstance(s, Index)
-        )
+        return spans(self.subscripts, target.shape, dict(self.box))
 
     def mapped(self, put: Callable[[Expr], Expr]) -> Equation:
         """The equation with other expressions for all that it evaluates."""
@@ -219,6 +232,15 @@ class Equation:
         box = tuple((j, extent) for i, extent in self.box if isinstance(j := names.get(i, i), Index))
         return replace(self.mapped(lambda node: substitute(node, names)), box=box)
 
+    def part(self, name: str, body: Expr) -> tuple[Tensor, Equation, Ref]:
+        """A part of the body as a tensor with an axis for each index of the box that it mentions: the tensor, its
+        equation, and the element that it is."""
+        mentioned = set(indices(body))
+        box = tuple(pair for pair in self.box if pair[0] in mentioned)
+        at = tuple(i for i, _ in box)
+        tensor = Tensor(name, tuple(extent for _, extent in box), dtype_of_part(body))
+        return tensor, Equation(name, at, "none", body, box, None, self.when), ref(name, *at)
+
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """Everything the equation evaluates."""
@@ -228,3 +250,32 @@ class Equation:
     def reads(self) -> tuple[Ref, ...]:
         """Every distinct reference that the equation evaluates, sizes and options included."""
         return refs(*self.expressions)
+
+
+class Dropped:
+    """Tensors that have lost axes.
+
+    axes     which, by the tensors' names
+    indices  what ran along them, and stands in no box any more
+    """
+
+    def __init__(self, axes: Mapping[str, Collection[int]], indices: Collection[Index] = ()) -> None:
+        self.axes = axes
+        self.indices = indices
+        self.put = transformer(self._element)
+
+    def _element(self, node: Expr) -> Expr:
+        return ref(node.name, *self.left(node.name, node.subscripts)) if isinstance(node, Ref) else node
+
+    def left(self, name: str, items: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """What is left of the extents or subscripts of a tensor."""
+        return tuple(x for k, x in enumerate(items) if k not in self.axes[name]) if name in self.axes else items
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """A tensor without its axes."""
+        return replace(t, shape=self.left(t.name, t.shape))
+
+    def equation(self, e: Equation) -> Equation:
+        """An equation in elements of such tensors."""
+        box = tuple(pair for pair in e.box if pair[0] not in self.indices)
+        return replace(e, subscripts=self.left(e.target, e.subscripts), box=box).mapped(self.put)

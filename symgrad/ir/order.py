@@ -57,6 +57,7 @@ class Recurrence:
 
 
 Item = Union[Group, Recurrence]
+Node = TypeVar("Node", bound=Hashable)
 
 
 def by_target(equations: Sequence[Equation]) -> dict[str, list[Equation]]:
@@ -94,9 +95,9 @@ def alive(equations: Sequence[Equation], outputs: Collection[str]) -> tuple[Equa
     return tuple(e for e in equations if e.target in needed)
 
 
-def reached(reads: Mapping[str, Collection[str]], roots: Collection[str]) -> set[str]:
+def reached(reads: Mapping[Node, Collection[Node]], roots: Collection[Node]) -> set[Node]:
     """The roots, and what they are computed from, directly or not; `reads` says what each is computed from directly."""
-    found: set[str] = set()
+    found: set[Node] = set()
     stack = [*roots]
     while stack:
         name = stack.pop()
@@ -134,9 +135,6 @@ def below(equations: Sequence[Equation]) -> dict[str, dict[str, None]]:
     for e in equations:
         found[e.target].update(dict.fromkeys(r.name for r in e.reads if r.name in found))
     return found
-
-
-Node = TypeVar("Node", bound=Hashable)
 
 
 def _cyclic(members: Sequence[Node], below: Mapping[Node, Collection[Node]]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..domain import NOTHING, Domain, Facts
-from ..expr import Apply, Expr, Ref, apply, conjuncts, postorder
+from ..expr import Apply, Expr, Ref, apply, conjuncts, postorder, preorder
 from ..ops import OPS
 from .equations import Equation
 
@@ -37,14 +37,7 @@ def asked_before(node: Expr, k: int) -> list[Expr]:
 
 def unconditional(*roots: Expr) -> set[Expr]:
     """The nodes that are evaluated wherever the roots are, whichever branches are selected."""
-    found: set[Expr] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            stack.extend(a for k, a in enumerate(node.args) if not asked_before(node, k))
-    return found
+    return {*preorder(roots, lambda node: [a for k, a in enumerate(node.args) if not asked_before(node, k)])}
 
 
 def evaluated(

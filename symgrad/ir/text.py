@@ -16,11 +16,6 @@ def show_shape(tensor: Tensor) -> str:
     return f"({inner},)" if len(tensor.shape) == 1 else f"({inner})"
 
 
-def show_target(equation: Equation) -> str:
-    """The left-hand side: `out[i,j]`."""
-    return show_element(equation.target, equation.subscripts)
-
-
 def show_element(name: str, subscripts: tuple[Expr, ...]) -> str:
     """`x[i,j]`; `x` for a scalar."""
     return f"{name}[{','.join(show(s) for s in subscripts)}]" if subscripts else name
@@ -60,7 +55,7 @@ def show_matrix(equation: Equation) -> str:
     row = equation.matrix
     assert row is not None
     result = [i for i, _ in equation.result]
-    batch = tuple(i for i, _ in equation.shown if i not in result)
+    batch = tuple(i for i, _ in equation.batch)
     reduced = [i for i, _ in equation.reduced]
     shown = ",".join(i.name for i, _ in equation.shown)
     plain = all(
@@ -84,7 +79,8 @@ def _as_it_stands(operand: Ref, axes: tuple[Index, ...], batch: tuple[Index, ...
 
 def show_equation(equation: Equation, accumulates: bool = False) -> str:
     """`out[i,j] = sum[l](x[i,l] * weight[j,l])`."""
-    return f"{show_target(equation)} {'+=' if accumulates else '='} {show_right(equation)}"
+    target = show_element(equation.target, equation.subscripts)
+    return f"{target} {'+=' if accumulates else '='} {show_right(equation)}"
 
 
 def show_equations(equations: Sequence[Equation], facts: Facts = NOTHING) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..errors import TargetError, UnsupportedError
-from ..expr import ONE, Expr, Index, Ref, ref, transform
+from ..expr import ONE, Expr, Ref, index, ref, substitute
 from .data import Function
-from .equations import Dtype, Equation
+from .equations import Dropped, Dtype, Equation
 
 
 def unknowns(function: Function, chosen: Sequence[str] = ()) -> tuple[str, ...]:
@@ -56,27 +56,19 @@ def single(function: Function) -> Function:
 
 def _without(function: Function, pack: str) -> Function:
     size = ref(pack)
-    packed = {t.name for t in function.tensors if t.shape and t.shape[0] == size}
+    dropped = Dropped({t.name: (0,) for t in function.tensors if t.shape and t.shape[0] == size}, {index(pack)})
 
     def put(node: Expr) -> Expr:
-        if isinstance(node, Ref):
-            if node.name in packed:
-                return ref(node.name, *node.subscripts[1:])
-            return ONE if node == size else node
-        return node
+        return substitute(node, {size: ONE})
 
     def equation(e: Equation) -> Equation:
-        gone: set[Index] = {i for i, extent in e.box if extent == size}
-        box = tuple((i, transform(extent, put)) for i, extent in e.box if i not in gone)
-        kept = replace(e, subscripts=tuple(s for s in e.subscripts if s not in gone), box=box)
-        return kept.mapped(lambda node: transform(node, put))
+        e = dropped.equation(e).mapped(put)
+        return replace(e, box=tuple((i, put(extent)) for i, extent in e.box))
 
     return replace(
         function,
         dims=tuple(d for d in function.dims if d.name != pack),
-        tensors=tuple(
-            replace(t, shape=tuple(transform(e, put) for e in t.shape[t.name in packed :])) for t in function.tensors
-        ),
+        tensors=tuple(replace(t, shape=tuple(map(put, t.shape))) for t in map(dropped.tensor, function.tensors)),
         statements=tuple(map(equation, function.statements)),
-        constraints=tuple(transform(c, put) for c in function.constraints),
+        constraints=tuple(map(put, function.constraints)),
     )

@@ -20,20 +20,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..expr import (
-    ONE,
-    ZERO,
-    Apply,
-    Const,
-    Expr,
-    Operator,
-    apply,
-    is_exact,
-    postorder,
-    show,
-    terms_of,
-    value_of,
-)
+from ..expr import ONE, ZERO, Apply, Const, Expr, Operator, apply, is_exact, postorder, show, terms_of, value_of
 from ..later import sympy
 from ..ops import OPS, Op
 from ..ops.row import everywhere

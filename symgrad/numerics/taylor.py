@@ -21,20 +21,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..expr import (
-    ARGUMENT,
-    ONE,
-    ZERO,
-    Apply,
-    Expr,
-    apply,
-    const,
-    is_exact,
-    ref,
-    substitute,
-    transform,
-    value_of,
-)
+from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, apply, const, is_exact, ref, substitute, transform, value_of
 from ..expr import total as summed
 from .floating import bits_lost, in_doubles, value_of_formula
 from .overflow import overflow_safe_form, powers_and_functions

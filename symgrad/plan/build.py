@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ..errors import UnsupportedError
 from ..expr import ZERO, Ref, is_larger, refs
 from ..expr.names import Names
-from ..ir import Derivative, Equation, Function, Tensor, alive, recorded, show_element
+from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from .arrays.cut import cut
 from .exponents import split_gaussian, with_powers
 from .functions import with_functions
@@ -38,23 +38,27 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     written = set(primal.writers)
     statements = with_functions(split_gaussian(with_powers(joint.statements), to, tensors), to)
     forward = aligned([e for e in statements if e.target in written])
-    backward = [e for e in statements if e.target not in written]
-    small = not any(is_larger(e.body, LARGE) for e in (*forward, *backward))
-    forward, backward = _shared(forward, backward, joint, tensors, names, not small)
+    both = [*forward, *(e for e in statements if e.target not in written)]
+    small = not any(is_larger(e.body, LARGE) for e in both)
+
+    def border(both: Sequence[Equation]) -> int:
+        """Where backward begins: what both read is forward's."""
+        return max(place for place, e in enumerate(both) if e.target in written) + 1
+
+    def shared_once(both: list[Equation]) -> list[Equation]:
+        return shared(reread(both, tensors.keys() - joint.table.keys()), tensors, names) if small else both
+
+    both = shared_once(both) if small else shared(both, tensors, names, calls=True)
     if small and style == "arrays":
-        forward = with_arguments(forward, to, tensors, names)
-    while (there := expanded([*forward, *backward], to, tensors)) != [*forward, *backward]:
-        forward, backward = there[: len(forward)], there[len(forward) :]
-        if small:
-            forward, backward = _shared(forward, backward, joint, tensors, names)
-    forward, backward = without_logsumexp(forward, backward, primal.outputs, tensors, names, style)
-    backward = tidied(backward)
+        both = with_arguments(both, to, tensors, names)
+    while (there := expanded(both, to, tensors)) != both:
+        both = shared_once(there)
+    both = without_logsumexp(both, border(both), primal.outputs, tensors, names, style)
+    both = [*both[: border(both)], *tidied(both[border(both) :])]
     if style == "arrays":
-        plain = unmasked([*forward, *backward], tensors, joint.facts)
-        forward, backward = plain[: len(forward)], plain[len(forward) :]
-    if small:
-        forward, backward = _shared(forward, backward, joint, tensors, names)
-    forward, backward = (list(recorded("lowered", joint.statements, es)) for es in (forward, backward))
+        both = unmasked(both, tensors, joint.facts)
+    both = list(recorded("lowered", joint.statements, shared_once(both)))
+    forward, backward = both[: border(both)], both[border(both) :]
     saved, again = choose_saved(derivative.primal, forward, backward, tensors)
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
@@ -100,22 +104,6 @@ def _refuse_matrices(derivative: Derivative, to: str, calls: Collection[str]) ->
                 f"where you ask for it: --to c --lapack. Or compute {call} by a library, and pass its result as an "
                 f"input."
             )
-
-
-def _shared(
-    forward: list[Equation],
-    backward: list[Equation],
-    joint: Function,
-    tensors: dict[str, Tensor],
-    names: Names,
-    calls: bool = False,
-) -> tuple[list[Equation], list[Equation]]:
-    """Both with shared values computed once, or with shared `calls` alone; what both read is forward's."""
-    first = {e.target for e in forward}
-    own = tensors.keys() - joint.table.keys()
-    together = shared([*forward, *backward] if calls else reread([*forward, *backward], own), tensors, names, calls)
-    border = max(place for place, e in enumerate(together) if e.target in first) + 1
-    return together[:border], together[border:]
 
 
 def _zeros(derivative: Derivative, backward: Sequence[Equation]) -> list[Equation]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from ..expr import Apply, Const, Expr, Ref, apply, factors, is_exact, transformer, value_of
+from ..expr import TWO, Apply, Const, Expr, Ref, apply, factors, transformer, value_of
 from ..ir import Equation, Role, Tensor
 from ..ops import OPS
 
@@ -59,7 +59,7 @@ def _square(u: Expr) -> tuple[Expr, Fraction] | None:
         if isinstance(f, Const):
             scale *= value_of(f) ** power
         else:
-            moving += f.args[:1] * 2 if isinstance(f, Apply) and f.op == "pow" and _is_two(f.args[1]) else [f]
+            moving += f.args[:1] * 2 if isinstance(f, Apply) and f.op == "pow" and f.args[1] is TWO else [f]
             if power < 0:
                 return None
     if len(moving) != 2 or moving[0] is not moving[1]:
@@ -69,10 +69,6 @@ def _square(u: Expr) -> tuple[Expr, Fraction] | None:
         scale = scale / 2 if x.op == "div" else scale
         x = x.args[0]
     return x, scale
-
-
-def _is_two(n: Expr) -> bool:
-    return is_exact(n) and value_of(n) == 2
 
 
 def given(node: Expr, tensors: Mapping[str, Tensor]) -> bool:

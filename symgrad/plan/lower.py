@@ -19,6 +19,7 @@ from ..expr import (
     indices,
     is_larger,
     postorder,
+    preorder,
     ref,
     refs,
     select,
@@ -29,7 +30,7 @@ from ..expr import (
     with_args,
 )
 from ..expr.names import Names
-from ..ir import Equation, Role, Tensor, asked_before, dtype_of_part, range_of
+from ..ir import Equation, Role, Tensor, asked_before, range_of
 from ..ops import OPS, in_others
 from ..ops.limits import INFINITY
 from ..ops.naming import wishes
@@ -78,11 +79,9 @@ def with_arguments(
                 continue
             part = (range_of(argument, extents), e.when)
             if part not in known:
-                at = tuple(i for i, _ in e.box if i in indices(argument))
                 name = names.new(f"pre_{e.target}")
-                tensors[name] = Tensor(name, tuple(extents[i] for i in at))
-                known[part] = ref(name, *at)
-                result.append(Equation(name, at, "none", argument, tuple((i, extents[i]) for i in at), None, e.when))
+                tensors[name], equation, known[part] = e.part(name, argument)
+                result.append(equation)
             found[argument] = known[part]
         result.append(replace(e, body=substitute(e.body, found)) if found else e)
     return result
@@ -98,24 +97,24 @@ def _repeats(node: Expr, target: str) -> bool:
 
 
 def without_logsumexp(
-    forward: Sequence[Equation],
-    backward: Sequence[Equation],
+    equations: Sequence[Equation],
+    border: int,
     outputs: Collection[str],
     tensors: dict[str, Tensor],
     names: Names,
     style: str,
-) -> tuple[list[Equation], list[Equation]]:
+) -> list[Equation]:
     """L = logsumexp u as the pair m = max u, s = sum exp(u - m); m is -oo where there is no u, so of a maximum that
     others declare it is told apart (`supremum`) in the style in which that would be an error, `arrays`. There u is -oo
     where it does not count, by a name.
 
     Who reads exp(u - L) reads exp(u - m)/s instead: exp(u - L) as it stands would lose the digits that L has before the
-    point. Only backward keeps it where L is an output, and then m and s need not be saved. Who reads L itself reads
-    m + log s; where m is infinite, s is no number, and m + log 1 is read.
+    point. Only backward, from the `border` on, keeps it where L is an output, and then m and s need not be saved. Who
+    reads L itself reads m + log s; where m is infinite, s is no number, and m + log 1 is read.
     """
     finders: list[tuple[str, Finder]] = []
     lowered: list[Equation] = []
-    for e in forward:
+    for e in equations[:border]:
         if e.reduce != "logsumexp":
             lowered.append(e)
             continue
@@ -124,10 +123,9 @@ def without_logsumexp(
         masked = e.body if e.where is None else select(e.where, e.body, -INFINITY)
         if style == "arrays" and INFINITY in postorder(masked):
             name = names.new(f"masked_{word}", f"masked_{word}_{e.target}")
-            at, shape = zip(*(pair for pair in e.box if pair[0] in indices(masked)), strict=True)
-            tensors[name] = Tensor(name, shape)
-            lowered.append(Equation(name, at, "none", masked, tuple(zip(at, shape, strict=True)), None, e.when))
-            e = replace(e, body=ref(name, *at), where=None)
+            tensors[name], equation, element = e.part(name, masked)
+            lowered.append(equation)
+            e = replace(e, body=element, where=None)
         top = names.new(f"max_{word}", f"max_{word}_{e.target}")
         total = names.new(f"sum_exp_{word}", f"sum_exp_{word}_{e.target}")
         for name in (top, total):
@@ -157,10 +155,7 @@ def without_logsumexp(
         return replace(e, body=transform(e.body, rewrite)) if found else e
 
     inside = [f for name, f in finders if name not in outputs]
-    return (
-        [look(e, [f for _, f in finders]) for e in lowered],
-        [look(e, inside) for e in backward],
-    )
+    return [*(look(e, [f for _, f in finders]) for e in lowered), *(look(e, inside) for e in equations[border:])]
 
 
 SHORT = 8  # operations of a call that is shared in a formula too long to be looked through
@@ -210,13 +205,9 @@ def shared(
         order = {key: k for k, key in enumerate(written)} if calls else {}
         for part in sorted((n for n in chosen if first[n] == place), key=lambda p: (size(p[0]), order.get(p[0], 0))):
             n = written.get(part[0], part[0])
-            at = indices(n)
-            at = tuple(i for i, _ in e.box if i in at)
             name = names.new(*wishes(n))
-            tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(n))
-            body = _replaced(n, place_of, extents)
-            place_of[part] = ref(name, *at)
-            result.append(Equation(name, at, "none", body, tuple((i, extents[i]) for i in at), None, e.when))
+            tensors[name], equation, place_of[part] = e.part(name, _replaced(n, place_of, extents))
+            result.append(equation)
         result.append(replace(e, body=_replaced(e.body, place_of, extents)))
     return result
 
@@ -256,26 +247,15 @@ def aligned(equations: Sequence[Equation]) -> list[Equation]:
     result = []
     for e in equations:
         names: dict[Expr, Expr] = {}
-        taken = {i for i, _ in e.box}
+        taken, reduced = {i for i, _ in e.box}, {i for i, _ in e.reduced}
         for r in e.reads:
             for axis, s in enumerate(r.subscripts):
                 wish = letters.get((r.name, axis))
-                reduced = isinstance(s, Index) and s in {i for i, _ in e.reduced}
-                if reduced and wish is not None and wish not in taken and s not in names:
+                if s in reduced and wish is not None and wish not in taken and s not in names:
                     names[s] = wish
                     taken.add(wish)
-        result.append(_renamed(e, names) if names else e)
+        result.append(e.at(names) if names else e)
     return result
-
-
-def _renamed(e: Equation, names: Mapping[Expr, Expr]) -> Equation:
-    box = []
-    for i, extent in e.box:
-        j = names.get(i, i)
-        assert isinstance(j, Index)
-        box.append((j, extent))
-    where = None if e.where is None else substitute(e.where, names)
-    return replace(e, body=substitute(e.body, names), box=tuple(box), where=where)
 
 
 def divided_once(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names) -> list[Equation]:
@@ -326,14 +306,8 @@ def _occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
 def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr]) -> bool:
     """Whether sharing helps: a call of a function, long arithmetic inside of one equation or that is read four times, a
     guard, or arithmetic on a call, that is read three times. What is `named` costs nothing."""
-    own: list[Apply] = []
-    stack, seen = [node], {node}
-    while stack:
-        top = stack.pop()
-        if isinstance(top, Apply) and top.key not in named:
-            own.append(top)
-            stack.extend(a for a in top.args if a not in seen)
-            seen.update(top.args)
+    met = preorder([node], lambda n: n.args if isinstance(n, Apply) and n.key not in named else ())
+    own = [n for n in met if isinstance(n, Apply) and n.key not in named]
     calls = any(_is_function(n) for n in own)
     often = uses > 2 and (_is_guard(node) or any(n.key in named for n in postorder(node)))
     long = len(own) >= 4 and (homes == 1 or uses > 3)

@@ -98,7 +98,7 @@ def unmasked(equations: Sequence[Equation], table: Mapping[str, Tensor], facts: 
             condition, then, _ = node.args
             if not _is_affine(condition, facts) or _elsewhere(then, condition, True, known) is not ZERO:
                 return node
-            total = all(OPS[n.op].total or _is_divided(n) for n in postorder(then) if isinstance(n, Apply))
+            total = all(OPS[n.op].total for n in postorder(then) if isinstance(n, Apply))
             read = (zip(r.subscripts, table[r.name].shape, strict=True) for r in refs(then) if r.name in table)
             return then if total and all(box.inside(s, axis) for axes in read for s, axis in axes) else node
 
@@ -269,11 +269,6 @@ def _elsewhere(body: Expr, condition: Expr, holds: bool, known: Known) -> Expr |
             if not certain and not _is_number(done[node]):
                 unsure.add(done[node])
     return done[body] if _is_number(done[body]) else None
-
-
-def _is_divided(node: Apply) -> bool:
-    """Whether `node` is a quotient by a number that is no element."""
-    return node.op == "div" and not any(r.subscripts for r in refs(node.args[1]))
 
 
 def _asks(node: Expr, condition: Expr) -> bool:

@@ -39,7 +39,7 @@ def _prepared(e: Equation, tensors: dict[str, Tensor], names: Names) -> list[Equ
     before: list[Equation] = []
     extents = dict(e.box)
     columns = columns_of(e)
-    batch = [i for i, _ in e.shown if i not in {j for j, _ in (*e.result, *columns)}]
+    batch = [i for i, extent in e.batch if (i, extent) not in columns]
     operands: list[Expr] = []
     for number, (operand, axes) in enumerate(zip(e.operands, row.operands, strict=True)):
         last = [e.reduced[k][0] for k in axes] + ([i for i, _ in columns] if number else [])

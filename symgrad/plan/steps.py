@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..domain import Facts
-from ..expr import Expr, Index, Ref, ref, transform
-from ..ir import Equation, Tensor, When, below, by_target, covers, disjoint, equations_of, reached, scheduled
+from ..expr import Index
+from ..ir import Dropped, Equation, Tensor, When, below, by_target, covers, disjoint, equations_of, reached, scheduled
 from ..ir import Group as Found
 from ..ir import Item as FoundItem
 from ..ir import Recurrence as FoundLoop
@@ -101,39 +101,24 @@ class _Planner:
         everything = tuple(equations_of(loop))
         readers = _readers(everything)
         mine = by_target(everything)
-        dropped: dict[str, int] = {}
+        dropped: dict[str, tuple[int, ...]] = {}
         for name, axis in loop.axes:
             elsewhere = len(readers.get(name, ())) != len(self.readers.get(name, ()))
-            if name in self.kept or elsewhere or not _at_once(mine[name], loop.turn):
+            at_once = any({*mine[name]} <= {*equations_of(item)} for item in loop.turn)
+            if name in self.kept or elsewhere or not at_once:
                 continue
             places = {e.subscripts[axis] for e in mine[name]}
             places |= {r.subscripts[axis] for e in readers.get(name, ()) for r in e.reads if r.name == name}
             if places == {loop.index}:
-                dropped[name] = axis
-                self.turns[name] = None
-                shape = self.tensors[name].shape
-                self.tensors[name] = replace(self.tensors[name], shape=(*shape[:axis], *shape[axis + 1 :]))
-
-        def short(name: str, subscripts: tuple[Expr, ...]) -> tuple[Expr, ...]:
-            axis = dropped.get(name, len(subscripts))
-            return (*subscripts[:axis], *subscripts[axis + 1 :])
-
-        def element(node: Expr) -> Expr:
-            return ref(node.name, *short(node.name, node.subscripts)) if isinstance(node, Ref) else node
-
-        def equation(e: Equation) -> Equation:
-            kept = replace(e, subscripts=short(e.target, e.subscripts))
-            return kept.mapped(lambda node: transform(node, element))
+                dropped[name] = (axis,)
+        short = Dropped(dropped)
+        self.turns |= dict.fromkeys(dropped)
+        self.tensors |= {name: short.tensor(self.tensors[name]) for name in dropped}
 
         def axes(pairs: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-            return tuple((name, axis - (axis > dropped.get(name, axis))) for name, axis in pairs)
+            return tuple((name, axis - (dropped.get(name, (axis,)) < (axis,))) for name, axis in pairs)
 
-        return (_mapped(loop, equation, axes), set(dropped)) if dropped else (loop, set())
-
-
-def _at_once(equations: Sequence[Equation], turn: Sequence[FoundItem]) -> bool:
-    """Whether one item of the turn holds all of the equations."""
-    return any(all(e in inside for e in equations) for inside in (tuple(equations_of(item)) for item in turn))
+        return _mapped(loop, short.equation, axes), set(dropped)
 
 
 Axes = Sequence[tuple[str, int]]

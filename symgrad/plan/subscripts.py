@@ -7,7 +7,7 @@ from functools import reduce
 
 from ..expr import Expr, Index, Ref, apply, conjunction, ref, refs, substitute, transform, values
 from ..expr.sizes import equal
-from ..ir import Conditions, Function, evaluated, parts_of
+from ..ir import Conditions, Function, distinct, evaluated, parts_of
 from .program import Subscript
 
 
@@ -42,7 +42,7 @@ def _elements(primal: Function) -> Iterator[tuple[Ref, Conditions]]:
 
 def _at(s: Ref, asked: Conditions, primal: Function) -> Expr | None:
     """Of the conditions, those that ask for inputs at the place of `s`, together; None if there are none."""
-    if not all(isinstance(i, Index) for i in s.subscripts) or len(set(s.subscripts)) < len(s.subscripts):
+    if not distinct(s.subscripts):
         return None
 
     def named(node: Expr) -> Expr:

@@ -23,6 +23,7 @@ from ..expr import (
     index,
     indices,
     postorder,
+    preorder,
     ref,
     refs,
     size,
@@ -30,9 +31,8 @@ from ..expr import (
     terms_of,
     transform,
 )
-from ..expr.names import fresh
-from ..expr.sizes import equal
-from ..ir import Equation, Function, Role, Tensor, alive, dtype_of_part, names_of, on_demand, range_of, rewritten
+from ..expr.names import Names
+from ..ir import Equation, Function, Role, Tensor, alive, names_of, on_demand, range_of, rewritten, spans
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from .cancelling import overflowing
@@ -174,23 +174,17 @@ def _rename_copies(function: Function) -> Function:
         several = len(function.writers[e.target]) > 1 and inner.reduce not in ("none", "sum")
         if below is not ONE and not _is_mean(inner, below):
             continue
-        if several or inner.when or not inner.fills(tensor) or not _along(e, source, tensor):
+        if several or inner.when or not inner.fills(tensor) or not spans(source.subscripts, tensor.shape, dict(e.box)):
             continue
         if inner.matrix is not None and source.subscripts != e.subscripts:
             continue  # the order of the indices tells the axes of its result
-        names = dict(zip(inner.subscripts, source.subscripts, strict=True))
         clash = {i for i, _ in inner.reduced} & set(indices(*e.subscripts))
         if clash:
             continue
-        box = tuple((_index(names.get(i, i)), substitute(x, names)) for i, x in inner.box)
-        shown = tuple(pair for i in e.subscripts for pair in box if pair[0] is i)
-        statements[place] = Equation(
-            e.target,
-            e.subscripts,
-            inner.reduce,
-            substitute(inner.body, names) / below,
-            (*shown, *(pair for pair in box if pair not in shown)),
-            None if inner.where is None else substitute(inner.where, names),
+        moved = inner.at(dict(zip(inner.subscripts, source.subscripts, strict=True)))
+        box = (*(pair for i in e.subscripts for pair in moved.box if pair[0] is i), *moved.reduced)
+        statements[place] = replace(
+            moved, target=e.target, subscripts=e.subscripts, body=moved.body / below, box=box, rewrites=()
         )
         gone.add(source.name)
     return replace(function, statements=tuple(e for e in statements if e.target not in gone))
@@ -203,21 +197,10 @@ def _is_mean(total: Equation, below: Expr) -> bool:
     return total.reduce == "sum" and not others and Counter(divisors) == Counter(extents)
 
 
-def _along(e: Equation, source: Ref, tensor: Tensor) -> bool:
-    """Whether the indices of `source` run along all of its axes in `e`."""
-    extents: dict[Expr, Expr] = dict(e.box)
-    return all(equal(extents[s], axis) for s, axis in zip(source.subscripts, tensor.shape, strict=True))
-
-
-def _index(node: Expr) -> Index:
-    assert isinstance(node, Index)
-    return node
-
-
 def _hoist(function: Function) -> Function:
     """An invariant that calls a function gets an equation of its own: sqrt(var[j] + eps) in a box (i, j)."""
     tensors = list(function.tensors)
-    taken = set(function.table) | {d.name for d in function.dims} | {o.name for o in function.options}
+    names = Names(names_of(function))
     known: dict[tuple[Expr, tuple[Expr, ...]], Ref] = {}
     statements: list[Equation] = []
     for e in function.statements:
@@ -226,14 +209,11 @@ def _hoist(function: Function) -> Function:
         whole = e.matrix is None and not e.when and e.where is None
         if whole and not any(OPS[n.op].lazy for n in _applies(e.body)):
             for node in _maximal_invariants(e.body, set(extents)):
-                at = indices(node)
                 same = range_of(node, extents)
                 if same not in known:
-                    name = fresh(_invariant_name(node), taken)
-                    taken.add(name)
-                    tensors.append(Tensor(name, tuple(extents[i] for i in at), dtype_of_part(node)))
-                    statements.append(Equation(name, at, "none", node, tuple((i, extents[i]) for i in at)))
-                    known[same] = ref(name, *at)
+                    tensor, equation, known[same] = e.part(names.new(_invariant_name(node)), node)
+                    tensors.append(tensor)
+                    statements.append(equation)
                 mine[node] = known[same]
         statements.append(replace(e, body=substitute(e.body, mine)) if mine else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
@@ -263,19 +243,16 @@ def _with_log_ratios(function: Function) -> Function:
 
 def _with_roots(function: Function) -> Function:
     """The root of a sum that is read several times gets an equation of its own: gradients speak of it, too."""
-    tensors, statements, taken = list(function.tensors), [], names_of(function)
+    tensors, statements, names = list(function.tensors), list[Equation](), Names(names_of(function))
     for e in function.statements:
         found: dict[Expr, Expr] = {}
         if e.matrix is None and not e.when and e.where is None:
             for node in _applies(e.body):
                 if node.op == "root_of_sum" and sum(node in n.args for n in _applies(e.body)) > 1:
-                    at = tuple(i for i, _ in e.box if i in indices(node))
-                    name = fresh(f"root_{refs(node)[0].name}", taken)
-                    taken.add(name)
-                    box = tuple(pair for pair in e.box if pair[0] in at)
-                    tensors.append(Tensor(name, tuple(n for _, n in box), dtype_of_part(node)))
-                    statements.append(Equation(name, at, "none", substitute(node, found), box))
-                    found[node] = ref(name, *at)
+                    tensor, equation, root = e.part(names.new(f"root_{refs(node)[0].name}"), substitute(node, found))
+                    tensors.append(tensor)
+                    statements.append(equation)
+                    found[node] = root
         statements.append(replace(e, body=substitute(e.body, found)) if found else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
@@ -286,20 +263,13 @@ def _applies(body: Expr) -> list[Apply]:
 
 def _maximal_invariants(body: Expr, box: set[Index]) -> list[Expr]:
     """The largest parts that call a function, read a tensor, and miss an index of the box."""
-    found: list[Expr] = []
-    stack = [body] if box else []
-    seen: set[Expr] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen or not isinstance(node, Apply):
-            continue
-        seen.add(node)
-        calls = not OPS[node.op].arithmetic
-        if calls and box > {*node.indices} and any(r.subscripts for r in refs(node)):
-            found.append(node)
-        else:
-            stack.extend(reversed(node.args))
-    return found
+
+    def invariant(node: Expr) -> bool:
+        calls = isinstance(node, Apply) and not OPS[node.op].arithmetic
+        return calls and box > {*indices(node)} and any(r.subscripts for r in refs(node))
+
+    met = preorder([body] if box else [], lambda n: n.args if isinstance(n, Apply) and not invariant(n) else ())
+    return [node for node in met if invariant(node)]
 
 
 def _invariant_name(node: Expr) -> str:
@@ -314,19 +284,17 @@ def _with_siblings(function: Function) -> Function:
     What no gradient reads in the end is dropped.
     """
     tensors, statements = list(function.tensors), list(function.statements)
-    taken = names_of(function)
+    names = Names(names_of(function))
     for e in function.statements:
         for kind in e.matrix.siblings if e.matrix is not None else ():
             if any(other.reduce == kind and other.argument == e.argument for other in statements if other.matrix):
                 continue
             row = MATRICES[kind]
             mine = {i for i, _ in e.box}
-            letters = [i for i in map(index, "ijklpqrstuvw") if i not in mine and i.name not in taken]
-            batch = tuple(pair for pair in e.shown if pair not in e.result)
+            letters = [i for i in map(index, "ijklpqrstuvw") if i not in mine and i.name not in names]
             extents = sizes(row, [n for _, n in e.reduced])
-            shown = (*batch, *zip(letters, (extents[x] for x in row.result.split()), strict=False))
-            name = fresh(row.word, taken)
-            taken.add(name)
+            shown = (*e.batch, *zip(letters, (extents[x] for x in row.result.split()), strict=False))
+            name = names.new(row.word)
             tensors.append(Tensor(name, tuple(n for _, n in shown)))
             places = tuple(i for i, _ in shown)
             here = statements.index(e) + 1

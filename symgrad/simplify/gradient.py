@@ -29,14 +29,14 @@ from ..expr import (
     is_larger,
     operator,
     postorder,
-    ref,
+    preorder,
     refs,
     select,
     substitute,
     transform,
     transformer,
 )
-from ..ir import Derivative, Equation, Function, by_target, in_place, recurrent, rewritten
+from ..ir import Derivative, Dropped, Equation, Function, by_target, in_place, recurrent, rewritten
 from ..numerics.removable import Filled, is_plain, rewritten_as
 from ..numerics.taylor import ORIGIN
 from ..ops import OPS
@@ -140,13 +140,12 @@ def _asked_once(e: Equation) -> Equation:
 
 def _is_total(body: Expr, condition: Expr) -> bool:
     """Whether what is evaluated of `body`, whatever its own conditions say, has a value wherever `condition` has."""
-    read, stack = {*refs(condition)}, [body]
-    while stack:
-        node = stack.pop()
+    read = {*refs(condition)}
+    asked = preorder([body], lambda n: () if isinstance(n, Ref) else n.args[:1] if operator(n) == "select" else n.args)
+    for node in asked:
         outside = isinstance(node, Ref) and node.args and node not in read
         if outside or isinstance(node, Apply) and not OPS[node.op].total:
             return False
-        stack += [] if not isinstance(node, Apply) else node.args[:1] if node.op == "select" else node.args
     return True
 
 
@@ -276,7 +275,13 @@ def without_idle_axes(derivative: Derivative) -> Derivative:
     """The derivative, its own intermediate gradients without the axes along which they do not vary."""
     function = derivative.function
     while idle := _idle(derivative, function):
-        function = _dropped(function, idle)
+        dropped = Dropped(idle)
+        statements = []
+        for e in map(dropped.equation, function.statements):
+            gone = {*function.writers[e.target][0].subscripts} - {*e.subscripts} if e.target in idle else ()
+            statements.append(replace(e, box=tuple(pair for pair in e.box if pair[0] not in gone)))
+        tensors = tuple(map(dropped.tensor, function.tensors))
+        function = replace(function, tensors=tensors, statements=tuple(statements))
     return replace(derivative, function=function)
 
 
@@ -293,28 +298,3 @@ def _idle(derivative: Derivative, function: Function) -> dict[str, tuple[int, ..
         if axes:
             found[name] = axes
     return found
-
-
-def _dropped(function: Function, idle: dict[str, tuple[int, ...]]) -> Function:
-    def rewrite(node: Expr) -> Expr:
-        if isinstance(node, Ref) and node.name in idle:
-            return ref(node.name, *_kept(node.subscripts, idle[node.name]))
-        return node
-
-    def put(e: Equation) -> Equation:
-        where = None if e.where is None else transform(e.where, rewrite)
-        e = replace(e, body=transform(e.body, rewrite), where=where)
-        if e.target not in idle:
-            return e
-        subscripts = _kept(e.subscripts, idle[e.target])
-        gone = {*e.subscripts} - {*subscripts}
-        return replace(e, subscripts=subscripts, box=tuple((i, extent) for i, extent in e.box if i not in gone))
-
-    tensors = tuple(
-        replace(t, shape=_kept(t.shape, idle[t.name])) if t.name in idle else t for t in function.tensors
-    )
-    return replace(function, tensors=tensors, statements=tuple(map(put, function.statements)))
-
-
-def _kept(items: tuple[Expr, ...], dropped: tuple[int, ...]) -> tuple[Expr, ...]:
-    return tuple(x for k, x in enumerate(items) if k not in dropped)

@@ -77,7 +77,8 @@ def with_reuse(
         e = replace(before, body=rewrite(before.body)) if finders else before
         result.append(e)
         local = joint.table[e.target].role == Role.LOCAL
-        left = local and e.target not in loops and (size(e.body) < 2 if final else _is_linear(e.body))
+        few = size(e.body) < 2 if final else not any(map(is_call, postorder(e.body)))
+        left = local and e.target not in loops and few
         if local and _worth_reuse(e, joint, others) and not left:
             finders.setdefault(operator(e.body), []).append(_finder(e, joint))
             rewrites.clear()
@@ -102,8 +103,3 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
     local = tensor.role == Role.LOCAL and bool(tensor.shape)
     inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
     return calls or local or inner or size(e.body) >= 3
-
-
-def _is_linear(body: Expr) -> bool:
-    """Whether a gradient is only products: those are left to the normal form."""
-    return not any(map(is_call, postorder(body)))

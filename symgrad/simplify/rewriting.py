@@ -20,6 +20,7 @@ from ..expr import (
     is_exact,
     operator,
     postorder,
+    preorder,
     ref,
     refs,
     select,
@@ -404,21 +405,14 @@ def _opaque(e: Equation, merged: bool, guarded: bool) -> list[Expr]:
     """What the normal form does not look into: parts of the body, and the rest of an equation that is not `merged`."""
     if e.matrix is not None:
         return [e.body]
-    inner: list[Expr] = []
-    stack = [e.body]
-    seen: set[Expr] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen or not isinstance(node, Apply):
-            continue
-        seen.add(node)
-        if OPS[node.op].kind == "arithmetic":
-            stack.extend(node.args)
-        elif guarded and node.op == "select":
-            stack.extend(node.args[1:])
-            inner.append(node.args[0])
-        else:
-            inner.append(node)
+
+    def inside(node: Expr) -> Sequence[Expr]:
+        if guarded and operator(node) == "select":
+            return node.args[1:]
+        return node.args if isinstance(node, Apply) and OPS[node.op].kind == "arithmetic" else ()
+
+    met = [n for n in preorder([e.body], inside) if isinstance(n, Apply)]
+    inner = [n.args[0] if inside(n) else n for n in met if operator(n) == "select" or not inside(n)]
     if not merged:
         inner += list(e.subscripts) + ([e.where] if e.where is not None else [])
     return inner

@@ -38,7 +38,7 @@ from ..expr import (
     transform,
 )
 from ..expr import total as summed
-from ..expr.names import fresh
+from ..expr.names import Names
 from ..ir import Equation, Function, Role, names_of
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
@@ -57,7 +57,7 @@ def with_filled(function: Function, only: Collection[str] = ()) -> Function:
     numbers = {o.name for o in function.options} | {d.name for d in function.dims}
     own = {} if only else function.elementwise
     roots = {name: e for name, e in own.items() if isinstance(e.body, Apply) and e.body.op == "sqrt"}
-    names = names_of(function)
+    names = Names(names_of(function))
     squares: dict[str, Ref] = {}  # of the roots that are read as their squares
 
     def square(u: Expr) -> Expr | None:
@@ -70,8 +70,7 @@ def with_filled(function: Function, only: Collection[str] = ()) -> Function:
         if e is None or isinstance(inside, Ref):
             return inside if e is None else substitute(inside, dict(zip(e.subscripts, u.args, strict=True)))
         if e.target not in squares:
-            squares[e.target] = ref(fresh(f"{e.target}_squared", names), *e.subscripts)
-            names.add(squares[e.target].name)
+            squares[e.target] = ref(names.new(f"{e.target}_squared"), *e.subscripts)
         return ref(squares[e.target].name, *u.args)
 
     filling = _Filling(numbers, square)

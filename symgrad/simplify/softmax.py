@@ -168,11 +168,12 @@ class _Softmax:
 
     def _share(self, e: Equation, body: Expr) -> Ref:
         """A part of the body of `e` by a name of its own: a product of matrices stays one."""
-        box = tuple(pair for pair in e.box if pair[0] in indices(body))
-        at = tuple(i for i, _ in box)
-        name = self.names.new(_name("share", body))
-        self.before.append((Tensor(name, tuple(n for _, n in box)), Equation(name, at, "none", body, box)))
-        return ref(name, *at)
+        return self._part(e, _name("share", body), body)
+
+    def _part(self, e: Equation, wish: str, body: Expr) -> Ref:
+        tensor, equation, element = e.part(self.names.new(wish), body)
+        self.before.append((tensor, equation))
+        return element
 
     def _total(self, total: Ref) -> Total | None:
         e = self.sums.get(total.name)
@@ -203,11 +204,7 @@ class _Softmax:
         if u in self.masked:
             return self.masked[u]
         branches = [n.args[k] for n in postorder(u) if isinstance(n, Apply) and n.op == "select" for k in (1, 2)]
-        box = tuple(pair for pair in e.box if pair[0] in indices(u))
-        at = tuple(i for i, _ in box)
-        name = self.names.new(_name("masked", product(branches)))
-        self.before.append((Tensor(name, tuple(n for _, n in box)), Equation(name, at, "none", u, box)))
-        return self.masked.setdefault(u, ref(name, *at))
+        return self.masked.setdefault(u, self._part(e, _name("masked", product(branches)), u))
 
     def _stable(self, e: Equation, mine: Exponential) -> list[tuple[Tensor, Equation]]:
         """The logsumexp of u; with weights the largest u, its floor, and the sum of exp(u - floor) weight."""

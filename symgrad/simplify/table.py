@@ -157,7 +157,9 @@ def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collecti
 
         def rewrite(node: Expr, row: Identity = row) -> Expr:
             found = match(row.before, node, VARIABLES) if operator(node) == operator(row.before) else None
-            if found is None or not row.holds(found) or not (inputs is None or _spoken_in(found[U], inputs)):
+            if found is None or not row.holds(found):
+                return node
+            if inputs is not None and any(r.name not in inputs for r in refs(found[U])):
                 return node
             return transform(substitute(row.after, found), without_opposites)
 
@@ -182,10 +184,6 @@ def without_opposites(node: Expr) -> Expr:
         else:
             del left[opposite]
     return node if len(left) == len(terms) else signed_total(left)
-
-
-def _spoken_in(u: Expr, inputs: Collection[str]) -> bool:
-    return all(r.name in inputs for r in refs(u))
 
 
 def with_stable_slopes(derivative: Derivative) -> list[Equation]:

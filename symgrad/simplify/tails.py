@@ -14,22 +14,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..expr import (
-    HALF,
-    ONE,
-    Apply,
-    Const,
-    Expr,
-    Ref,
-    apply,
-    const,
-    factors,
-    fraction,
-    is_exact,
-    refs,
-    terms_of,
-    value_of,
-)
+from ..expr import ONE, Apply, Const, Expr, Ref, apply, const, factors, fraction, is_exact, refs, terms_of, value_of
 from ..numerics.floating import computed, value_of_formula
 
 DIGITS = 240  # bits to which two formulas are compared
@@ -66,7 +51,7 @@ def _tail(node: Expr) -> Tail | None:
 
 
 def _erfc(f: Apply) -> Tail:
-    return (ONE, f.args[0]) if f.op == "erfc" else (HALF, -f.args[0] / _ROOT2)
+    return (ONE, f.args[0]) if f.op == "erfc" else (ONE / 2, -f.args[0] / _ROOT2)
 
 
 def _complement(terms: Sequence[tuple[Expr, int]]) -> Tail | None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from formulas import FORMULAS
 from guards import GUARDED
-from readers import of_stages, outside_at_stages
+from readers import of_stages, outside_at_stages, unmet
 
 import symgrad as sg
 from symgrad.expr import show
-from symgrad.ir import on_demand, show_equation, unmet
+from symgrad.ir import on_demand, show_equation
 
 CHAIN = "f(x[n]): y[i] = log(x[i]); z[i] = y[i]*x[i]; out[i] = where(x[i] > 0, z[i], 0)"
 TEXTS = {**{name: text for name, (text, *_) in GUARDED.items()}, **{text: text for text, *_ in FORMULAS}}

@@ -7,12 +7,28 @@ from dataclasses import dataclass
 
 from ...domain import Affine, Box, Domain
 from ...domain.atoms import linear as is_linear
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, const, indices, is_exact, ref, refs, substitute
+from ...expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    const,
+    indices,
+    is_exact,
+    postorder,
+    ref,
+    refs,
+    substitute,
+)
 from ...expr.names import Names
 from ...expr.polynomials import Polynomial, polynomial
 from ...expr.sizes import coefficient, equal, multiples, tidy
 from ...ir import Function
 from ...ir.reads import Conditions
+from ...ops import OPS
 from ..conditions import all_of
 
 Extents = Mapping[Index, Expr]
@@ -88,6 +104,15 @@ class Sizes:
     def is_whole(self, name: str) -> bool:
         """Whether a number is a whole one: a size, or an option that counts."""
         return name in self.numbers and isinstance(self.options.get(name, 0), int)
+
+    def tell(self, node: Expr) -> bool:
+        """Whether sizes, options and the numbers of loops alone tell what `node` is, in whole numbers."""
+        return all(
+            (isinstance(n, Ref) and n.name in self.numbers and not n.subscripts)
+            or (isinstance(n, Apply) and (OPS[n.op].of_integers or OPS[n.op].result == "bool"))
+            or is_exact(n)
+            for n in postorder(node)
+        )
 
     def exact(self, extent: Expr) -> Expr:
         """`extent` as the size that it is by the conditions of the function: c for groups * (c//groups)."""

@@ -7,7 +7,7 @@ a smaller box: `x[i-1] where i > 0` is `x[i]` shifted.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from ...domain import Domain
 from ...expr import (
@@ -21,8 +21,10 @@ from ...expr import (
     apply,
     conjunction,
     conjuncts,
+    fraction,
     indices,
     postorder,
+    product,
     ref,
     refs,
     substitute,
@@ -37,13 +39,14 @@ from ..conditions import all_of
 from ..narrow import Known, counting
 from .affine import Extents, Sizes
 from .layout import pack_of
-from .products import divided, factors, multiplied
+from .products import signed_factors
 from .tree import Array, Num, Pad, Var
 from .tree import Elementwise as Entry
 
 Widths = tuple[tuple[Expr, Expr], ...]  # of a border, before and behind along each axis
 
 
+@dataclass(eq=False)
 class Borders:
     """Rewrites the equations of one procedure.
 
@@ -53,15 +56,12 @@ class Borders:
     extremes the tensors that are a maximum or minimum, and which
     """
 
-    def __init__(
-        self, tensors: dict[str, Tensor], sizes: Sizes, fixed: Collection[str], extremes: Mapping[str, str]
-    ) -> None:
-        self.tensors = tensors
-        self.sizes = sizes
-        self.fixed = fixed
-        self.extremes = extremes
-        self.pads: dict[str, Array] = {}
-        self.around: dict[str, tuple[str, Widths]] = {}
+    tensors: dict[str, Tensor]
+    sizes: Sizes
+    fixed: Collection[str]
+    extremes: Mapping[str, str]
+    pads: dict[str, Array] = field(default_factory=dict)
+    around: dict[str, tuple[str, Widths]] = field(default_factory=dict)
 
     def rewritten(self, e: Equation) -> Equation:
         """`e` with conditions on subscripts replaced by boxes and borders, as far as that goes."""
@@ -159,7 +159,7 @@ class Borders:
     def _folded(self, atoms: list[Expr], then: Expr, otherwise: Expr, extents: Extents) -> Expr | None:
         """A product with elements that are 0 wherever the condition fails."""
         fill = otherwise if isinstance(otherwise, Const) or otherwise in (INFINITY, -INFINITY) else None
-        above, below, sign = factors(then)
+        above, below, sign = signed_factors(then)
         if fill is None or (fill is not ZERO and (len(above) != 1 or below or sign < 0)):
             return None
         if not all(isinstance(f, (Ref, Const)) for f in above) or not all(isinstance(f, Const) for f in below):
@@ -177,9 +177,8 @@ class Borders:
         if not covered:
             return None
         left = all_of(self._without(atoms, covered, extents))
-        product = multiplied(new) if sign > 0 else -multiplied(new)
-        product = product / multiplied(below) if below else product
-        return product if left is None else apply("select", left, product, otherwise)
+        value = fraction(new if sign > 0 else [-product(new)], below)
+        return value if left is None else apply("select", left, value, otherwise)
 
     def _without(self, atoms: Sequence[Expr], covered: Conditions, extents: Extents) -> list[Expr]:
         """The conditions that do not follow from those that are `covered` by a border."""
@@ -284,10 +283,10 @@ def _merged(node: Expr) -> Expr:
         condition, then, otherwise = node.args
         if isinstance(then, Apply) and then.op == "select" and then.args[2] is otherwise:
             return apply("select", apply("and", condition, then.args[0]), then.args[1], otherwise)
-        above, below, sign = factors(then)
+        above, below, sign = signed_factors(then)
         if otherwise in above and sign > 0 and not isinstance(otherwise, Const):
             above.remove(otherwise)
-            return otherwise * apply("select", condition, divided(above, below), ONE)
+            return otherwise * apply("select", condition, fraction(above, below), ONE)
     return node
 
 

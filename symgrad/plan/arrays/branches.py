@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 
 from mpmath import mp
@@ -37,15 +38,20 @@ from .taking import as_number
 from .tree import Array, Num
 
 
+@dataclass(eq=False)
 class Branches(ABC):
-    """Keeps what is evaluated under conditions to what can be evaluated everywhere; the parameters are those of an
-    Evaluator."""
+    """Keeps what is evaluated under conditions to what can be evaluated everywhere.
 
-    def __init__(self, tensors: dict[str, Tensor], sizes: Sizes, pads: dict[str, Array], ties: Collection[str]) -> None:
-        self.tensors = tensors
-        self.sizes = sizes
-        self.pads = pads
-        self.ties = ties
+    tensors  the tensors by name, and what `pads` holds
+    sizes    what is known of sizes and options
+    pads     tensors with a border around them, by a name that no tensor has
+    ties     tensors that count which elements are the largest: at least 1 where there is one
+    """
+
+    tensors: dict[str, Tensor]
+    sizes: Sizes
+    pads: dict[str, Array]
+    ties: Collection[str]
 
     def safe(self, body: Expr, extents: Extents) -> Expr:
         """`body` with subscripts that stay inside and functions that stay in their domains at all of its places."""

@@ -5,28 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ...expr import (
-    ONE,
-    Apply,
-    Const,
-    Expr,
-    Index,
-    Ref,
-    apply,
-    conjunction,
-    indices,
-    ref,
-    refs,
-    substitute,
-    values,
-    with_args,
-)
+from ...expr import ONE, Apply, Const, Expr, Index, Ref, apply, conjunction, refs, substitute, values, with_args
 from ...expr.names import Names
-from ...ir import Dtype, Equation, Tensor, dtype_of_part
+from ...ir import Dtype, Equation, Tensor, distinct, dtype_of_part
 from ...ir.reads import Conditions, evaluated
 from ...ops import OPS
 from ..conditions import restricted
-from .layout import plain
 
 Piece = tuple[Expr, Conditions]  # what is named, and the conditions under which alone it has a value
 
@@ -78,7 +62,6 @@ def _costs(body: Expr) -> tuple[dict[Expr, int], dict[Expr, int]]:
 def _pieces(
     e: Equation, uses: dict[Expr, int], pieces: dict[Piece, Expr], tensors: dict[str, Tensor], names: Names
 ) -> list[Equation]:
-    extents = dict(e.box)
     within = _within(e.body, tensors)
     result: list[Equation] = []
     short: dict[Expr, Expr] = {}  # each node with the pieces below it named
@@ -97,12 +80,10 @@ def _pieces(
         if node is not e.body and alone and any(r.name in tensors for r in refs(small)):
             if where and any(_has_domain(n, tensors) for n in values(small)):
                 small = _under(small, [substitute(c, short) for c in where])
-            at = tuple(i for i, _ in e.box if i in indices(small))
             name = names.new(_word(node))
-            tensors[name] = Tensor(name, tuple(extents[i] for i in at), dtype_of_part(small))
-            result.append(Equation(name, at, "none", small, tuple((i, extents[i]) for i in at), None, e.when))
-            pieces[node, where] = short[node] = ref(name, *at)
-            length[node] = 0
+            tensors[name], equation, short[node] = e.part(name, small)
+            result.append(equation)
+            pieces[node, where], length[node] = short[node], 0
         else:
             short[node], length[node] = small, words
     return [*result, replace(e, body=short[e.body])]
@@ -120,7 +101,7 @@ def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, Conditions]:
 
 def _has_domain(node: Expr, tensors: Collection[str]) -> bool:
     """Whether a node may have no value where it is not asked for: an element that is not there, a root."""
-    return isinstance(node, Ref) and not plain(node) or restricted(node, tensors)
+    return isinstance(node, Ref) and not distinct(node.subscripts) or restricted(node, tensors)
 
 
 def _under(node: Expr, given: Sequence[Expr]) -> Expr:

@@ -12,9 +12,9 @@ from itertools import permutations
 
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, refs, value_of
 from ...expr.sizes import equal, tidy
-from ...ir import Equation
+from ...ir import Equation, distinct, spans
 from .affine import Extents, Linear, linear, quotient
-from .layout import is_pack, labels, plain
+from .layout import is_pack, labels
 from .taking import packed_items, taken, whole
 from .tree import ALL, BACK, Array, Diagonal, Item, PackPlaces, Reduce, Reshape, Roll, Slice, Take, Var, Windows
 from .values import Evaluator, Value
@@ -83,7 +83,7 @@ class Reader(Evaluator):
     def element(self, r: Ref, order: Sequence[Index], extents: Extents) -> Value:
         """`x[h]` as an array over the indices of h."""
         base = self.pads.get(r.name, Var(r.name, r.name in self.plain))
-        if plain(r) and self.whole_axes(r, extents):
+        if spans(r.subscripts, self.tensors[r.name].shape, extents):
             mine = labels(r)
             if r.name in self.kept:
                 names = iter(mine)
@@ -103,22 +103,16 @@ class Reader(Evaluator):
         items, axes = self.arrays(r, order, extents)
         return Value(Take(base, items), axes)
 
-    def whole_axes(self, r: Ref, extents: Extents) -> bool:
-        """Whether the indices of a plain element run over all of its tensor."""
-        shape = self.tensors[r.name].shape
-        pairs = zip(r.subscripts, shape, strict=True)
-        return all(isinstance(s, Index) and equal(extents[s], extent) for s, extent in pairs)
-
     def viewed(self, r: Ref, extents: Extents) -> bool:
         """Whether `r` is spelled without integer arrays."""
-        if plain(r):
+        if distinct(r.subscripts):
             return True
         pieces = self.pieces(r, extents)
         return in_slices(pieces) is not None or self._diagonal(Var(r.name), pieces) is not None
 
     def axes(self, e: Equation, r: Ref) -> tuple[Index, ...]:
         """The indices of an element in the order in which its array has them; those that are certain."""
-        if plain(r) or r.name not in self.tensors:
+        if distinct(r.subscripts) or r.name not in self.tensors:
             return labels(r)
         extents = dict(e.box)
         slices = in_slices(self.pieces(r, extents))
@@ -339,7 +333,7 @@ class Reader(Evaluator):
             elif isinstance(s, Index) and is_pack(s):
                 items.append(PackPlaces(tuple(extents[i] for i in mine), len(mine) - 1))
             else:
-                items.append(self._aligned(self._subscript(s, mine, extents), mine).array)
+                items.append(self.laid(self._subscript(s, mine, extents), mine).array)
         before = [p.index for k, p in runs.items() if k < advanced[0]]
         behind = [p.index for k, p in runs.items() if k > advanced[-1]]
         return trimmed_items(packed_items(items, r.subscripts)), (*before, *mine, *behind)

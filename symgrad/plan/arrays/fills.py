@@ -37,11 +37,9 @@ class _Stretch:
 class Fills:
     """Turns the equations that fill a tensor into one expression."""
 
-    def __init__(self, speller: Speller, tensors: dict[str, Tensor], returns: Sequence[str]) -> None:
-        self.speller = speller
-        self.tensors = tensors
-        self.returns = returns
-        self.sizes = speller.sizes
+    def __init__(self, speller: Speller, returns: Sequence[str]) -> None:
+        self.speller, self.returns = speller, returns
+        self.tensors, self.sizes = speller.tensors, speller.sizes
 
     def _slices(self, e: Equation) -> list[Piece] | None:
         """How the axes of the target are indexed; None where there must be integer arrays."""
@@ -80,7 +78,7 @@ class Fills:
         axes = tuple(group[0] if group else None for group in groups)
         if full or any(isinstance(p, (Split, Turned)) for p in standing):
             own = [i for group in groups for i in group]
-            laid = self.speller.spread(self.speller.laid(value, own), own, extents)
+            laid = self.speller.spread(value, own, extents)
             shape = [self.sizes.exact(product([self.sizes.count(i, extents[i]) for i in group])) for group in groups]
             value = Value(Reshape(laid.array, tuple(shape)) if len(shape) != len(own) else laid.array, axes)
         else:
@@ -101,7 +99,7 @@ class Fills:
             return value.array
         if _is_number(value) and (wanted or e.target in self.returns):
             return Full(value.array, tuple(extents[i] for i in wanted))
-        return self.speller.spread(self.speller.laid(value, wanted), wanted, extents).array
+        return self.speller.spread(value, wanted, extents).array
 
     # several equations side by side
 

@@ -6,25 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations, pairwise
 
 from ...expr import Expr, Index, Ref, indices
-from ...ir import Equation
+from ...ir import Equation, distinct, reached
 
 Pattern = tuple[bool, ...]  # per axis: an index (True) or a kept axis of length 1 (False)
 
 
-def plain(element: Ref) -> bool:
-    """Whether the subscripts are distinct indices."""
-    return all(isinstance(s, Index) for s in element.subscripts) and len(set(element.subscripts)) == len(
-        element.subscripts
-    )
-
-
 def labels(element: Ref) -> tuple[Index, ...]:
     """The indices that stand alone in an axis of `element`, in the order of its axes."""
-    found: list[Index] = []
-    for s in element.subscripts:
-        if isinstance(s, Index) and s not in found:
-            found.append(s)
-    return tuple(found)
+    return tuple(dict.fromkeys(s for s in element.subscripts if isinstance(s, Index)))
 
 
 Axes = Callable[[Equation, Ref], tuple[Index, ...]]
@@ -36,7 +25,7 @@ def frame(e: Equation, values: Sequence[Ref], axes: Axes) -> tuple[Index, ...]:
     after: dict[Index, set[Index]] = {i: set() for i in rank}
     for r in sorted(values, key=lambda r: -len(r.subscripts)):
         mine = [i for i in axes(e, r) if i in rank]
-        if not any(_reaches(after, b, a) for a, b in combinations(mine, 2)):
+        if not any(a in reached(after, [b]) for a, b in combinations(mine, 2)):
             for a, b in pairwise(mine):
                 after[a].add(b)
     result: list[Index] = []
@@ -57,18 +46,6 @@ def pack_of(shape: Sequence[Expr]) -> Ref | None:
     """The axis of a pack, where a shape begins with one."""
     first = shape[0] if shape else None
     return first if isinstance(first, Ref) and not first.name.isidentifier() else None
-
-
-def _reaches(after: Mapping[Index, set[Index]], start: Index, goal: Index) -> bool:
-    stack, seen = [start], set[Index]()
-    while stack:
-        i = stack.pop()
-        if i is goal:
-            return True
-        if i not in seen:
-            seen.add(i)
-            stack.extend(after[i])
-    return False
 
 
 def natural(inner: Collection[Index], outer: Sequence[Index | None]) -> Pattern:
@@ -141,7 +118,7 @@ def _produced(
 
 def _fits(e: Equation, order: Sequence[Index], r: Ref, pattern: Mapping[str, Pattern], contracted: bool) -> bool:
     """Whether the reader `e` can take `r` with its kept axes as it is."""
-    if contracted or not plain(r):
+    if contracted or not distinct(r.subscripts):
         return False
     mine = pattern[r.name]
     laid = len(mine) <= len(order) and natural(labels(r), order) == mine[mine.index(True) :]

@@ -21,13 +21,12 @@ def matrix_value(speller: Evaluator, e: Equation) -> Value:
     assert row is not None
     extents = dict(e.box)
     result = [i for i, _ in e.result]
-    batch = [i for i, _ in e.shown if i not in result]
+    batch = [i for i, _ in e.batch]
     axes = [i for i, _ in e.reduced]
     if len(row.operands) == 2:
         return _solution(speller, e, batch, axes, extents)
     order = (*batch, *axes)
-    value = speller.laid(speller.evaluate(e.body, order, extents), order)
-    value = speller.spread(value, order, extents)
+    value = speller.spread(speller.evaluate(e.body, order, extents), order, extents)
     return Value(MatrixCall(row.name, (value.array,)), (*batch, *result))
 
 

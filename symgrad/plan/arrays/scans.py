@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ...domain import Domain
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, branch, indices, refs, substitute
 from ...expr.sizes import equal, tidy
-from ...ir import Equation, Tensor
+from ...ir import Equation, Tensor, spans
 from ...ops import OPS
 from ..conditions import asked
 from ..program import Recurrence, Step
@@ -100,11 +100,9 @@ class _Line:
         (axis,) = places
         if any(len(x.subscripts) != len(e.subscripts) or x.subscripts[axis] is not e.subscripts[axis] for x in others):
             return None
-        box = dict(e.box)
-        across = [(s, n) for k, (s, n) in enumerate(zip(e.subscripts, tensor.shape, strict=True)) if k != axis]
-        whole = all(isinstance(s, Index) and s in box and equal(box[s], n) for s, n in across)
+        across, shape = ((*some[:axis], *some[axis + 1 :]) for some in (e.subscripts, tensor.shape))
         packed = any(isinstance(s, Index) and is_pack(s) for s in e.subscripts[axis:])
-        if not whole or packed or len({s for s, _ in across}) < len(across):
+        if packed or not spans(across, shape, dict(e.box)):
             return None
         back = tuple(substitute(s, {loop.index: loop.index + (1 if loop.reverse else -1)}) for s in e.subscripts)
         if not all(equal(s, r) for s, r in zip(back, mine[0].subscripts, strict=True)):

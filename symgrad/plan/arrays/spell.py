@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...expr import ONE, ZERO, Expr, Index, Ref, apply, indices, values
+from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, values
 from ...ir import NEUTRAL, Dtype, Equation
 from .affine import product as points_of
 from .elements import Reader
 from .layout import frame, is_pack
 from .matrices import matrix_value
-from .products import counted, divided, factors, multiplied
+from .products import counted, signed_factors
 from .taking import Axes, as_index, permuted, whole
 from .tree import Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape
 from .values import KEPT, Value
@@ -41,30 +41,22 @@ class Speller(Reader):
         body = e.body if e.where is None else self._guarded(e)
         if not e.reduced:
             if e.target in self.kept:
-                names = iter(order)
-                order = tuple(next(names) if present else KEPT for present in self.kept[e.target])
+                order = self._with_kept(e.target, order)
             result = self.evaluate(body, order, extents)
             return self._ordered(result, e, order)
         product = self._contraction(body, shown, order, extents) if e.reduce == "sum" else None
         result = self._reduction(e, body, order, extents) if product is None else product
         return self._ordered(result, e, order)
 
+    def _with_kept(self, target: str, order: Sequence[Index]) -> tuple[Index, ...]:
+        """The axes of a tensor that keeps some of length 1."""
+        names = iter(order)
+        return tuple(next(names) if present else KEPT for present in self.kept[target])
+
     def values(self, e: Equation) -> list[Ref]:
         """The elements that `e` reads as arrays: in its body, not in subscripts; sizes and options left out."""
-        found: list[Ref] = []
-        stack: list[Expr] = [*reversed(e.expressions[:1]), *([e.where] if e.where is not None else [])]
-        seen: set[Expr] = set()
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if isinstance(node, Ref):
-                if node.name not in self.numbers:
-                    found.append(node)
-            else:
-                stack.extend(reversed(node.args))
-        return found
+        mentioned = values(*([] if e.where is None else [e.where]), e.body)
+        return [n for n in mentioned if isinstance(n, Ref) and n.name not in self.sizes.numbers]
 
     def contracted(self, e: Equation) -> bool:
         """Whether `e` is a product of matrices, or a function of them: its operands are arrays as they are."""
@@ -86,8 +78,7 @@ class Speller(Reader):
             return value
         wanted = tuple(s for s in e.subscripts if s in value.labels)
         if wanted == e.subscripts and e.target in self.kept:
-            names = iter(wanted)
-            return self.laid(value, tuple(next(names) if present else KEPT for present in self.kept[e.target]))
+            return self.laid(value, self._with_kept(e.target, wanted))
         if value.labels == wanted:
             return value
         places = [value.labels.index(as_index(s)) for s in wanted]
@@ -98,12 +89,12 @@ class Speller(Reader):
     def _reduction(self, e: Equation, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         kind = "sum" if e.reduce == "none" else e.reduce
         reduced = [i for i in order if i in {i for i, _ in e.reduced}]
-        above, below, sign = factors(body) if kind == "sum" else ([body], [], 1)
+        above, below, sign = signed_factors(body) if kind == "sum" else ([body], [], 1)
         fixed = [f for f in above if not set(indices(f)) & set(reduced)]
         moving = [f for f in above if set(indices(f)) & set(reduced)]
         under = [f for f in below if not set(indices(f)) & set(reduced)]
         inner_below = [f for f in below if set(indices(f)) & set(reduced)]
-        inner = divided(moving, inner_below)
+        inner = fraction(moving, inner_below)
         value = self.evaluate(inner, order, extents)
         if self.tensors[e.target].dtype == Dtype.REAL:  # a sum of booleans is an integer, their mean a double
             value = self.real(value)
@@ -117,7 +108,7 @@ class Speller(Reader):
                     under.remove(m)
                 kind = "mean"
         elif missing:
-            value = self._spread(value, [i for i in order if i in value.labels or i in missing], extents)
+            value = self.spread(value, [i for i in order if i in value.labels or i in missing], extents)
         result = self._reduced(kind, value, [i for i in reduced if i in value.labels], e)
         return self._scaled(result, fixed, under, sign, order, extents)
 
@@ -131,13 +122,13 @@ class Speller(Reader):
         extents: Mapping[Index, Expr],
     ) -> Value:
         """sign * above * value / below, the numbers in front."""
-        front = multiplied(above)
+        front = product(above)
         if front is not ONE:
             left = self.evaluate(-front if sign < 0 else front, order, extents)
             value = self._broadcast("mul", [left, value], order)
         elif sign < 0:
             value = Value(Elementwise("neg", (value.array,)), value.axes)
-        bottom = multiplied(below)
+        bottom = product(below)
         if bottom is not ONE:
             value = self._broadcast("div", [value, self.evaluate(bottom, order, extents)], order)
         return value
@@ -180,7 +171,7 @@ class Speller(Reader):
     ) -> Value | None:
         """A sum of a product as `@` or einsum; None where it is one array reduced."""
         reduced = [i for i in order if i not in shown]
-        above, below, sign = factors(body)
+        above, below, sign = signed_factors(body)
         moving = [f for f in above if set(indices(f)) & set(reduced)]
         inner_below = [f for f in below if set(indices(f)) & set(reduced)]
         if len(moving) < 2 or any(isinstance(f, Index) for f in moving):
@@ -195,7 +186,7 @@ class Speller(Reader):
         fixed = [f for f in above if f not in moving]
         operands = []
         for key, members in joined.items():
-            inner = divided(members, divisors.get(key, []))
+            inner = fraction(members, divisors.get(key, []))
             if not all(self.viewed(r, extents) for r in self._read(inner)):
                 return None
             local = frame(_box_only(inner, extents), self._read(inner), self.axes)
@@ -213,7 +204,8 @@ class Speller(Reader):
         return None if result is None else self._scaled(result, fixed, under, sign, order, extents)
 
     def _read(self, body: Expr) -> list[Ref]:
-        return [n for n in values(body, closed=self._is_size) if isinstance(n, Ref) and n.name not in self.numbers]
+        nodes = values(body, closed=self._is_size)
+        return [n for n in nodes if isinstance(n, Ref) and n.name not in self.sizes.numbers]
 
     def _matmul(
         self, operands: Sequence[Value], shown: Sequence[Index], reduced: Sequence[Index], extents: Mapping[Index, Expr]

@@ -98,14 +98,14 @@ class _Builder:
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
         equations = [e for step in self.steps for e in step.equations]
-        speller = Speller(self.tensors, self.sizes, {}, borders.pads, ties, plain)
+        speller = Speller(self.tensors, self.sizes, borders.pads, ties, plain)
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
         whole |= {e.target for e in equations if e.matrix is not None} | self.scans.keys()
         speller.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
         self.kept = speller.kept
-        self.stores = Stores(speller, borders, self.tensors, procedure.returns, plain)
+        self.stores = Stores(speller, borders, procedure.returns)
         self.signs = speller.signs
         self.backward = procedure is program.backward
 

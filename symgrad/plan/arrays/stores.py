@@ -21,15 +21,13 @@ from ...expr import (
     const,
     indices,
     is_exact,
-    postorder,
     ref,
     refs,
     select,
     substitute,
     value_of,
 )
-from ...ir import Equation, Tensor
-from ...ops import OPS
+from ...ir import Equation
 from ..conditions import all_of, asked, exclusive, literal_bounds
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
@@ -45,24 +43,16 @@ from .tree import Array, Elementwise, Full, Item, Num, Places, Slice, Take, Var
 class Stores(Fills):
     """Turns the equations of a step into statements."""
 
-    def __init__(
-        self,
-        speller: Speller,
-        borders: Borders,
-        tensors: dict[str, Tensor],
-        returns: Sequence[str],
-        plain: set[str],
-    ) -> None:
-        super().__init__(speller, tensors, returns)
+    def __init__(self, speller: Speller, borders: Borders, returns: Sequence[str]) -> None:
+        super().__init__(speller, returns)
         self.borders = borders
-        self.plain = plain
         self.slices: dict[Slice, str] = {}
 
     def step(self, step: Step) -> list[Statement]:
         """The statements that compute `step.target`."""
         statements = self._step(step)
         if len(statements) == 1 and isinstance(statements[0], Assign) and plain_number(statements[0].value):
-            self.plain.add(step.target)
+            self.speller.plain.add(step.target)
         return statements
 
     def _step(self, step: Step) -> list[Statement]:
@@ -126,13 +116,7 @@ class Stores(Fills):
 
     def _is_number(self, condition: Expr) -> bool:
         """Whether a condition asks for the number of the turn, sizes and options alone, in whole numbers."""
-        nodes = list(postorder(condition))
-        return any(n in self.sizes.loops for n in nodes) and all(
-            (isinstance(n, Ref) and n.name in self.sizes.numbers and not n.subscripts)
-            or (isinstance(n, Apply) and (OPS[n.op].of_integers or OPS[n.op].result == "bool"))
-            or is_exact(n)
-            for n in nodes
-        )
+        return any(r in self.sizes.loops for r in refs(condition)) and self.sizes.tell(condition)
 
     def _bordered(self, equations: Sequence[Equation], target: str) -> list[Statement]:
         """Written into zeros with a border, and the border cut off."""

@@ -6,16 +6,15 @@ What stands at the leaves, elements of tensors, is spelled by `Reader`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, is_exact, postorder, value_of, values
+from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, is_exact, refs, value_of, values
 from ...expr.polynomials import symbol
-from ...ir import Dtype, Tensor
+from ...ir import Dtype
 from ...ops import COMPARISONS, OPS
-from .affine import Sizes
-from .below import below, plain_number, with_parts
+from .below import plain_number, with_parts
 from .branches import Branches
 from .layout import Pattern, is_pack, natural
 from .taking import Axes, as_index, packed_items, permuted, taken, whole
@@ -56,30 +55,16 @@ class Value:
         return tuple(i for i in self.axes if i is not None)
 
 
+@dataclass(eq=False)
 class Evaluator(Branches):
     """Evaluates expressions and elements over axes in a given order.
 
-    tensors  the tensors by name, and what `pads` holds
-    sizes    what is known of sizes and options
-    kept     the locals that were stored with axes of length 1, and how
-    pads     tensors with a border around them, by a name that no tensor has
-    ties     tensors that count which elements are the largest: at least 1 where there is one
-    plain    the scalars that are numbers of Python's
+    plain  the scalars that are numbers of Python's
+    kept   the locals that were stored with axes of length 1, and how
     """
 
-    def __init__(
-        self,
-        tensors: dict[str, Tensor],
-        sizes: Sizes,
-        kept: Mapping[str, Pattern],
-        pads: dict[str, Array],
-        ties: Collection[str] = (),
-        plain: Collection[str] = (),
-    ) -> None:
-        super().__init__(tensors, sizes, pads, ties)
-        self.numbers = sizes.numbers
-        self.kept = kept
-        self.plain = plain
+    plain: set[str]
+    kept: Mapping[str, Pattern] = field(default_factory=dict)
 
     # elementwise
 
@@ -96,16 +81,9 @@ class Evaluator(Branches):
 
     def _is_size(self, node: Expr) -> bool:
         """Whether `node` is a number made of sizes alone: printed as it is."""
-        if not isinstance(node, Apply) or not _is_integer_arithmetic(node):
-            return False
-        found = list(postorder(node))
-        sizes = [n for n in found if isinstance(n, Ref)]
-        return bool(sizes) and all(
-            (isinstance(n, Ref) and n.name in self.numbers and not n.subscripts)
-            or is_exact(n)
-            or (isinstance(n, Apply) and _is_integer_arithmetic(n))
-            for n in found
-        )
+        row = OPS[node.op] if isinstance(node, Apply) else None
+        arithmetic = row is not None and row.of_integers and row.kind in ("arithmetic", "integer")
+        return arithmetic and bool(refs(node)) and self.sizes.tell(node)
 
     def _node(
         self, node: Expr, done: Mapping[Expr, Value], order: Sequence[Index], extents: Mapping[Index, Expr]
@@ -115,7 +93,7 @@ class Evaluator(Branches):
         if isinstance(node, Index):
             return Value(Range(extents[node], real=True), (node,))
         if isinstance(node, Ref):
-            if node.name in self.numbers:
+            if node.name in self.sizes.numbers:
                 return Value(SizeOf(node), ())
             value = self.element(node, order, extents)
             integer = self.tensors[node.name].dtype == Dtype.INT
@@ -124,7 +102,7 @@ class Evaluator(Branches):
             return Value(SizeOf(node), ())
         assert isinstance(node, Apply)
         args = [done[a] for a in node.args]
-        if node.op in COMPARISONS and (all(_counts(a.array) for a in args) or all(map(self._whole, node.args))):
+        if node.op in COMPARISONS and all(map(self._whole, node.args)):
             args = [Value(whole(a.array), a.axes) for a in args]
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
@@ -237,15 +215,15 @@ class Evaluator(Branches):
             for k, i in enumerate(order)
             if i is KEPT or any(i in a.labels for a in args) or k >= len(order) - kept  # stays as it is kept
         ]
-        aligned = [self._aligned(a, union) for a in args]
+        aligned = [self.laid(a, union) for a in args]
         axes: list[Index | None] = []
         for depth in range(max((len(v.axes) for v in aligned), default=0), 0, -1):
             present = [v.axes[-depth] for v in aligned if len(v.axes) >= depth]
             axes.append(next((i for i in present if i is not None), None))
         return Value(Elementwise(op, tuple(v.array for v in aligned)), tuple(axes))
 
-    def _aligned(self, value: Value, union: Sequence[Index | None]) -> Value:
-        """`value` laid so that it broadcasts over the axes `union`, from the right."""
+    def laid(self, value: Value, union: Sequence[Index | None]) -> Value:
+        """`value` so that it broadcasts over the axes `union`, from the right."""
         if not value.labels:
             return value if not value.axes else Value(Take(value.array, (ZERO,) * len(value.axes)), ())
         fits = len(value.axes) <= len(union) and all(
@@ -256,7 +234,7 @@ class Evaluator(Branches):
         if None in value.axes:
             items = [ALL if a is not None else ZERO for a in value.axes]
             value = Value(Take(value.array, packed_items(items, value.axes)), value.labels)
-            return self._aligned(value, union)
+            return self.laid(value, union)
         wanted = tuple(i for i in union if i in value.labels)
         array = value.array
         if wanted != value.labels:
@@ -275,18 +253,12 @@ class Evaluator(Branches):
 
     # more axes
 
-    def _spread(self, value: Value, wanted: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
-        """`value` broadcast over the indices it lacks."""
-        laid = self._aligned(value, wanted)
-        return Value(BroadcastTo(laid.array, tuple(extents[i] for i in wanted)), tuple(wanted))
-
     def spread(self, value: Value, wanted: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`value` with every index of `wanted`, in that order."""
-        return value if value.axes == tuple(wanted) else self._spread(value, wanted, extents)
-
-    def laid(self, value: Value, wanted: Sequence[Index | None]) -> Value:
-        """`value` so that it broadcasts over the axes `wanted`."""
-        return self._aligned(value, wanted)
+        laid = self.laid(value, wanted)
+        if laid.axes == tuple(wanted):
+            return laid
+        return Value(BroadcastTo(laid.array, tuple(extents[i] for i in wanted)), tuple(wanted))
 
 
 def _suffix(axes: Axes, order: Sequence[Index]) -> bool:
@@ -294,17 +266,3 @@ def _suffix(axes: Axes, order: Sequence[Index]) -> bool:
     return len(axes) <= len(order) and all(
         a is None or a is i for a, i in zip(axes, order[len(order) - len(axes) :], strict=True)
     )
-
-
-def _is_integer_arithmetic(node: Apply) -> bool:
-    row = OPS[node.op]
-    return row.of_integers and row.kind in ("arithmetic", "integer")
-
-
-def _counts(array: Array) -> bool:
-    """Whether an array is made of positions and sizes alone."""
-    return all(isinstance(b, (Num, SizeOf, Range, Take, Permute)) or _integral(b) for b in below(array))
-
-
-def _integral(array: Array) -> bool:
-    return isinstance(array, Elementwise) and OPS[array.op].of_integers

@@ -25,7 +25,8 @@ def accumulated(program: Program) -> Program:
     apart = {}
     for step in backward.steps:
         for target in step.targets:
-            if target in backward.returns and not (isinstance(step, Step) and target not in read and _adds_up(step)):
+            calls = any(e.matrix is not None for e in step.equations)  # they write a whole array
+            if target in backward.returns and (not isinstance(step, Step) or target in read or calls):
                 apart[target] = names.new(f"own_{target}")
     rewrite = Rewriter(lambda n: ref(apart[n.name], *n.subscripts) if isinstance(n, Ref) and n.name in apart else n)
     steps: list[Item] = []
@@ -42,11 +43,6 @@ def accumulated(program: Program) -> Program:
         tensors=(*program.tensors, *own),
         backward=replace(backward, steps=(*steps, *ends)),
     )
-
-
-def _adds_up(step: Step) -> bool:
-    """Whether its equations can add to what stands there: all but a call, which writes a whole array."""
-    return all(e.matrix is None for e in step.equations)
 
 
 def _added(program: Program, target: str, own: str, step: Item) -> Step:

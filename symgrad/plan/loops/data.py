@@ -206,6 +206,18 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return ()
 
 
+def root_of(node: Node) -> Expr | None:
+    """What is stored, or asked; None where a node is neither."""
+    return node.value if isinstance(node, (Local, Store)) else node.condition if isinstance(node, If) else None
+
+
+def with_root(node: Node, value: Expr) -> Node:
+    """`node` with another value, or condition."""
+    if isinstance(node, If):
+        return replace(node, condition=value)
+    return replace(node, value=value) if isinstance(node, (Local, Store)) else node
+
+
 def loops(box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
     """`block` inside of loops over all of the box."""
     for i, extent in reversed(box):
@@ -241,6 +253,10 @@ class Rewriter:
         new = rebuilt(node, self._part)
         return replace(new, name=self._element(ref(new.name)).name) if isinstance(new, Local) else new
 
+    def own(self, node: Node) -> Node:
+        """`node` with its own expressions rebuilt, and nothing inside."""
+        return self.node(with_blocks(node, tuple(() for _ in blocks(node))))
+
     def _part(self, part: Any) -> Any:
         return self(part) if isinstance(part, Expr) else self.node(part)
 
@@ -251,11 +267,5 @@ class Rewriter:
 
     def equation(self, equation: Equation) -> Equation:
         """`equation` with every expression rebuilt."""
-        box = tuple((self(i), self(extent)) for i, extent in equation.box)
-        return replace(
-            equation,
-            subscripts=tuple(self(s) for s in equation.subscripts),
-            body=self(equation.body),
-            box=tuple((i, e) for i, e in box if isinstance(i, Index)),
-            where=None if equation.where is None else self(equation.where),
-        )
+        box = ((self(i), self(extent)) for i, extent in equation.box)
+        return replace(equation.mapped(self), box=tuple((i, e) for i, e in box if isinstance(i, Index)))

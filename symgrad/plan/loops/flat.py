@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...expr import Const, Expr, Index, Ref, index, indices, ref, refs
-from ...ir import Equation, Role, Tensor
+from ...expr import Const, Expr, Ref, index, indices, ref, refs, values
+from ...ir import Dropped, Equation, Role, Tensor
 from ..program import Procedure, Program, Subscript
 from .data import Rewriter
 from .integers import fresh_index
@@ -57,39 +57,17 @@ def pointwise(program: Program) -> Program | None:
     for e in _equations(program):
         if any(r.name in batched and r.subscripts[0] is not b for r in e.reads) or pack in refs(*e.expressions):
             return None
+        counted = values(e.body, *e.conditions)
         elsewhere = [s for r in e.reads for s in r.subscripts[r.name in batched :]]
-        if b in indices(*elsewhere) or _counts_along(e, b):
+        if b in indices(*elsewhere) or b in counted:
             return None
         if e.target in batched and (e.subscripts[0] is not b or b in indices(*e.subscripts[1:])):
             return None
         if e.target not in batched and any(i is b for i, _ in e.box):
             return None
 
-    def point(node: Expr) -> Expr:
-        return ref(node.name, *node.subscripts[1:]) if isinstance(node, Ref) and node.name in batched else node
-
-    rewrite = Rewriter(point)
-
-    def equation(e: Equation) -> Equation:
-        e = replace(e, box=tuple((i, extent) for i, extent in e.box if i is not b))
-        e = replace(e, subscripts=e.subscripts[e.target in batched :])
-        return rewrite.equation(e)
-
-    return _rebuilt(program, equation, lambda t: replace(t, shape=t.shape[1:]) if t.name in batched else t, rewrite)
-
-
-def _counts_along(e: Equation, b: Index) -> bool:
-    """Whether the index stands anywhere but in a subscript."""
-    stack: list[Expr] = [e.body, *(() if e.where is None else (e.where,))]
-    seen: set[Expr] = set()
-    while stack:
-        node = stack.pop()
-        if node is b:
-            return True
-        if node not in seen and not isinstance(node, Ref):
-            seen.add(node)
-            stack.extend(node.args)
-    return False
+    dropped = Dropped(dict.fromkeys(batched, (0,)), {b})
+    return _rebuilt(program, dropped.equation, dropped.tensor, dropped.put)
 
 
 def _equations(program: Program) -> list[Equation]:
@@ -100,7 +78,7 @@ def _rebuilt(
     program: Program,
     equation: Callable[[Equation], Equation],
     tensor: Callable[[Tensor], Tensor],
-    rewrite: Rewriter,
+    rewrite: Callable[[Expr], Expr],
 ) -> Program:
     def procedure(p: Procedure) -> Procedure:
         items = tuple(item.mapped(equation, rewrite) for item in p.steps)

@@ -9,6 +9,7 @@ from ...expr import Const, Expr, Index
 from .data import Block, Call, Guard, Local, Loop, Node, Note, Rewriter, Store, blocks, walk, with_blocks
 from .dependence import Accesses, accesses, either_way, same_place
 from .notes import is_start
+from .settle import without_notes
 
 FAR = 24  # statements between two loops that may still become one
 
@@ -246,17 +247,13 @@ def _rows_of_one(a: Loop, first: Accesses, b: Loop, second: Accesses) -> bool:
 
 def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:
     """Whether both are loops over one box and nothing else."""
-    (inner, *more), (other, *others) = _statements(a.body), _statements(b.body)
+    (_, (inner, *more)), (_, (other, *others)) = without_notes(a.body), without_notes(b.body)
     if more or others or not (isinstance(inner, Loop) and isinstance(other, Loop)):
         return not (more or others or isinstance(inner, Loop) or isinstance(other, Loop))
     other = rename.node(other)
     assert isinstance(other, Loop)
     same = inner.extent.key is other.extent.key and inner.lower.key is other.lower.key
     return same and _alike(inner, other, _renaming(other.index, inner.index))
-
-
-def _statements(block: Block) -> list[Node]:
-    return [node for node in block if not isinstance(node, Note)]
 
 
 def _depth(block: Block) -> int:

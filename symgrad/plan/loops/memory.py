@@ -17,7 +17,6 @@ from .data import (
     Array,
     Block,
     Guard,
-    If,
     Local,
     Loop,
     Node,
@@ -25,9 +24,11 @@ from .data import (
     Store,
     blocks,
     expressions,
+    root_of,
     stores,
     walk,
     with_blocks,
+    with_root,
 )
 from .names import value_name
 
@@ -143,6 +144,7 @@ class _Use:
         return shortest
 
 
+@dataclass(eq=False)
 class Memory:
     """Rewrites the loops of one procedure so that every temporary has its place.
 
@@ -152,19 +154,14 @@ class Memory:
     shared       temporary -> the tensor in whose memory it can stand, as `shared_memory` finds them
     """
 
-    def __init__(
-        self,
-        table: Mapping[str, Tensor],
-        temporaries: set[str],
-        results: set[str],
-        optional: set[str],
-        shared: Mapping[str, str],
-    ) -> None:
-        self._table = table
-        self._temporaries = temporaries
-        self._results = results
-        self._optional = optional
-        self._shared = shared
+    table: Mapping[str, Tensor]
+    temporaries: set[str]
+    results: set[str]
+    optional: set[str]
+    shared: Mapping[str, str]
+    arrays: list[Array] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
         self._uses: dict[str, _Use] = {}
         self._scalars: dict[str, str] = {}  # tensor -> the scalar that holds its element
         self._places: dict[str, tuple[str, Sequence[int]]] = {}
@@ -172,7 +169,6 @@ class Memory:
         self._lenders: dict[str, tuple[str, list[int]]] = {}  # tensor -> the array it has, and the axes that are left
         self._asked: set[str] = set()  # results whose absence a guard asks for
         self._accumulators: dict[Expr, Expr] = {}  # accumulator -> the scalar it is the value of
-        self.arrays: list[Array] = []
 
     def place(self, block: Block) -> Block:
         """`block` with every temporary in its place; `arrays` then lists those that need memory."""
@@ -187,17 +183,17 @@ class Memory:
                 depth = len(use.home)
                 start = min(place[depth][0] for place in use.places)
                 opens.setdefault((*use.home, (start, -1, None)), []).append(name)
-                if name in self._results:
+                if name in self.results:
                     end = max(place[depth][0] for place in use.written)
                     closes.setdefault((*use.home, (end, -1, None)), []).append(name)
         rewrite = Rewriter(lambda node: _placed(node, self._places))
         placed = self._rebuild(block, (), opens, closes, rewrite)
         named = Rewriter(lambda node: self._accumulators.get(node, node)).block(placed)
         lent = Rewriter(lambda node: _placed(node, self._lent))
-        return lent.block(_forwarded(named, set(self._shared)))
+        return lent.block(_forwarded(named, set(self.shared)))
 
     def _collect(self, block: Block, path: Path) -> None:
-        known = self._temporaries | self._results
+        known = self.temporaries | self.results
         for position, node in enumerate(block):
             place = (*path, (position, -1, None))
             for element in (r for r in stores(node) if r.name in known):
@@ -216,36 +212,36 @@ class Memory:
 
     def _decide(self, name: str, use: _Use) -> bool:
         """Find the place of one tensor; True if it is a scalar."""
-        if name in self._results and name not in self._optional:
-            self._lenders[name] = (name, list(range(len(self._table[name].shape))))
-        if name in self._results and not use.reads and name not in self._optional or not use.written:
+        if name in self.results and name not in self.optional:
+            self._lenders[name] = (name, list(range(len(self.table[name].shape))))
+        if name in self.results and not use.reads and name not in self.optional or not use.written:
             return False
         around = {i for _, _, i in use.home if i is not None}
-        axes = range(len(self._table[name].shape))
+        axes = range(len(self.table[name].shape))
         left = [a for a in axes if not _same_index({r.subscripts[a] for r in use.elements}, around)]
         if not left:
             (element,) = use.elements
-            self._scalars[name] = name if name in self._temporaries else _own_name(element)
+            self._scalars[name] = name if name in self.temporaries else _own_name(element)
             self._places[name] = self._scalars[name], ()
             return True
-        if name in self._optional:
+        if name in self.optional:
             asked = name in self._asked  # whether its pointer is NULL must then be told to the end
             self._array(name, f"{name}_values" if asked else name, list(axes), stands_for=name)
-        elif (lender := self._lenders.get(self._shared.get(name, name))) is not None and {*left} <= {*lender[1]}:
+        elif (lender := self._lenders.get(self.shared.get(name, name))) is not None and {*left} <= {*lender[1]}:
             self._lent[name] = lender
             self._lenders[name] = lender
-        elif name in self._temporaries:
+        elif name in self.temporaries:
             self._array(name, name, left)
         return False
 
     def _distance(self, name: str) -> int:
         steps = 0
-        while name in self._shared:
-            name, steps = self._shared[name], steps + 1
+        while name in self.shared:
+            name, steps = self.shared[name], steps + 1
         return steps
 
     def _array(self, name: str, new: str, axes: list[int], stands_for: str | None = None) -> None:
-        tensor = self._table[name]
+        tensor = self.table[name]
         self._lenders[name] = (new, axes)
         self.arrays.append(Array(new, tuple(tensor.shape[a] for a in axes), tensor.dtype, stands_for))
         self._places[name] = new, axes
@@ -265,7 +261,7 @@ class Memory:
             direct = node.element.name if isinstance(node, Store) and node.how == "=" else None
             for name in fresh:
                 if name != direct:
-                    done.append(Local(self._scalars[name], ZERO, self._table[name].dtype, changes=True))
+                    done.append(Local(self._scalars[name], ZERO, self.table[name].dtype, changes=True))
             inside = node.index if isinstance(node, Loop) else None
             inner = tuple(
                 self._rebuild(b, (*path, (position, number, inside)), opens, closes, rewrite)
@@ -274,11 +270,11 @@ class Memory:
             if isinstance(node, Store) and direct in fresh:
                 done += self._first(node, rewrite)
             else:
-                done.append(with_blocks(_rewritten(node, rewrite), inner))
+                done.append(with_blocks(rewrite.own(node), inner))
             for name in closes.get(place, []):
                 (element,) = self._uses[name].elements
                 keep = Store(element, ref(self._scalars[name]))
-                done.append(Guard((name,), (), (keep,)) if name in self._optional else keep)
+                done.append(Guard((name,), (), (keep,)) if name in self.optional else keep)
         return tuple(done)
 
     def _first(self, node: Store, rewrite: Rewriter) -> Block:
@@ -288,7 +284,7 @@ class Memory:
         if isinstance(value, Ref) and "#" in value.name:
             self._accumulators[value] = local
             return ()
-        return (Local(local.name, value, self._table[name].dtype, changes=len(self._uses[name].written) > 1),)
+        return (Local(local.name, value, self.table[name].dtype, changes=len(self._uses[name].written) > 1),)
 
 
 def _same_index(subscripts: set[Expr], around: set[Index]) -> bool:
@@ -301,18 +297,6 @@ def _own_name(element: Ref) -> str:
     """A name for the value of one element: other names are made from what stands before the ~; what stands behind the @
     keeps it apart."""
     return f"{value_name(element, '~_')}@{element.serial}"
-
-
-def _rewritten(node: Node, rewrite: Rewriter) -> Node:
-    """`node` with its own expressions rewritten, the blocks inside left out."""
-    return rewrite.node(with_blocks(node, tuple(() for _ in blocks(node))))
-
-
-def _with_values(node: Node, values: Mapping[Expr, Expr]) -> Node:
-    """`node` with elements replaced by scalars where it reads them."""
-    if isinstance(node, (Local, Store)):
-        return replace(node, value=substitute(node.value, values))
-    return replace(node, condition=substitute(node.condition, values)) if isinstance(node, If) else node
 
 
 def _forwarded(block: Block, lodgers: set[str]) -> Block:
@@ -336,8 +320,8 @@ def _forwarded(block: Block, lodgers: set[str]) -> Block:
     done: list[Node] = []
     values: dict[Expr, Expr] = {}
     for position, node in enumerate(block):
-        if any(r in values for e in expressions(node) for r in refs(e)):
-            node = _with_values(node, values)
+        if values and (read := root_of(node)) is not None:
+            node = with_root(node, substitute(read, values))
         for name in {r.name for n in walk((node,)) for r in stores(n)}:
             for e in [e for e in values if isinstance(e, Ref) and e.name == name]:
                 del values[e]

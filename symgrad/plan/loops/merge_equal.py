@@ -57,9 +57,8 @@ class _Merged:
                 done.append(node)
                 continue
             inner, after = blocks(node), self._lasting(known, node)
-            new = self._rewrite.node(with_blocks(node, tuple(() for _ in inner)))
             before = after if isinstance(node, Loop) else known  # a later turn finds what an earlier one has changed
-            done.append(with_blocks(new, tuple(self.block(b, before) for b in inner)))
+            done.append(with_blocks(self._rewrite.own(node), tuple(self.block(b, before) for b in inner)))
             known = after
         return tuple(done)
 

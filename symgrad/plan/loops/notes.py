@@ -28,7 +28,7 @@ def _placed(block: Block) -> Block:
         straight = not any(isinstance(n, Loop) for n in walk(body))
         kept = _joined(_said_by_lines(body, stores=not straight))
         notes = [n for n in kept if isinstance(n, Note)]
-        first = next((n for n in kept if not _is_place(n)), None)
+        first = next((n for n in kept if not (isinstance(n, Local) and n.count)), None)
         if notes and (straight or len(kept) == len(body) and len(notes) == 1 and first is notes[0]):
             place = len(done)
             while place and is_start(done[place - 1]):
@@ -37,11 +37,6 @@ def _placed(block: Block) -> Block:
             kept = tuple(n for n in kept if not isinstance(n, Note))
         done.append(replace(node, body=_constants_first(kept) if straight and len(kept) <= FEW else kept))
     return tuple(done)
-
-
-def _is_place(node: Node) -> bool:
-    """Whether `node` names a subscript."""
-    return isinstance(node, Local) and node.count
 
 
 def is_start(node: Node) -> bool:

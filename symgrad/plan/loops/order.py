@@ -247,42 +247,32 @@ class Order:
 
     def _element(self, tensor: Tensor, equations: list[Equation], element: Ref, assign: bool) -> Block:
         """All contributions to one element, in a scalar where several meet or something is reduced."""
-        how = "=" if assign else "+="
-        if len(equations) == 1 and not equations[0].when:
-            (e,) = equations
-            if not e.reduced:
-                if e.where is None:
-                    return (Store(element, e.body, how),)
-                return (
-                    (Store(element, select(e.where, e.body, ZERO)),)
-                    if assign
-                    else _where(e, (Store(element, e.body, how),))
-                )
-            before, value = self._reduction(tensor, e)
-            return (*before, Store(element, value, how))
         parts = exclusive(equations)
-        if all(not e.reduced for e in equations) and assign and (len(parts[0]) > 1 or not parts[0][0].when):
-            return self._in_turn(tensor, parts, element)
+        certain = len(parts[0]) > 1 or not parts[0][0].when
+        if not any(e.reduced for e in equations) and (assign or len(equations) == 1) and certain:
+            return self._in_turn(parts, element, assign)
+        if len(equations) == 1 and certain:
+            before, value = self._reduction(tensor, equations[0])
+            return (*before, Store(element, value, "=" if assign else "+="))
         total = ref(self.name("total", component_name(element)))
         plain = not equations[0].when and not equations[0].reduced and equations[0].where is None
         start = equations[0].body if plain else ZERO
         block: list[Node] = [Local(total.name, start, tensor.dtype, changes=True)]
         for part in exclusive(equations[1:] if plain else equations):
             block += _choice([(e.when, self._add(tensor, e, total)) for e in part])
-        return (*block, Store(element, total, how))
+        return (*block, Store(element, total, "=" if assign else "+="))
 
-    def _in_turn(self, tensor: Tensor, parts: list[list[Equation]], element: Ref) -> Block:
-        """The first contribution is stored, the others are added where they stand."""
+    def _in_turn(self, parts: list[list[Equation]], element: Ref, assign: bool) -> Block:
+        """The first contribution is stored if it is to be, the others are added where they stand."""
+
+        def stored(e: Equation, first: bool) -> Block:
+            if e.where is not None and first:
+                return (Store(element, select(e.where, e.body, ZERO)),)
+            return _where(e, (Store(element, e.body, "=" if first else "+="),))
+
         block: list[Node] = []
         for part in parts:
-            how = "+=" if block else "="
-            variants: list[tuple[When, Block]] = []
-            for e in part:
-                if e.where is not None and how == "=":
-                    variants.append((e.when, (Store(element, select(e.where, e.body, ZERO), how),)))
-                else:
-                    variants.append((e.when, _where(e, (Store(element, e.body, how),))))
-            block += _choice(variants)
+            block += _choice([(e.when, stored(e, assign and not block)) for e in part])
         return tuple(block)
 
     def _add(self, tensor: Tensor, e: Equation, total: Ref) -> Block:

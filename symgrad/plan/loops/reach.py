@@ -4,6 +4,7 @@ a condition says."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ...domain import Affine, Domain
@@ -38,6 +39,13 @@ def _operands(limit: Expr, op: str) -> list[Expr]:
     return [limit]
 
 
+def divisible(root: Expr, domain: Domain) -> bool:
+    """Whether what divides whole numbers in `root` is at least 1."""
+    divisors = [n.args[1] for n in postorder(root) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
+    return all(domain.holds(apply("ge", d, ONE)) for d in divisors)
+
+
+@dataclass(eq=False)
 class Reach:
     """What exists at each turn of the loops around a block.
 
@@ -45,28 +53,25 @@ class Reach:
     domain  the turns
     """
 
-    def __init__(self, shapes: Shapes, domain: Domain) -> None:
-        self._shapes, self._domain = shapes, domain
-        self.known: dict[Expr, bool] = {}  # what is known to be evaluated safely here
+    shapes: Shapes
+    domain: Domain
+    known: dict[Expr, bool] = field(default_factory=dict)  # what is known to be evaluated safely here
 
     def within(self, node: Node) -> Reach:
         """The same of the turns of a loop in these."""
-        return Reach(self._shapes, turns(node, self._domain)) if isinstance(node, Loop) else self
+        return Reach(self.shapes, turns(node, self.domain)) if isinstance(node, Loop) else self
 
     def leaves(self, root: Expr) -> bool:
         """Whether `root` may leave a loop that has no turn: what it reads in a branch, which nothing has asked for on
         entry, is at no element without an index that needs a turn to exist, and no size that may be 0 divides."""
-        divisors = [n.args[1] for n in postorder(root) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
-        if not all(self._domain.holds(apply("ge", d, ONE)) for d in divisors):
+        if not divisible(root, self.domain):
             return False
         certain = unconditional(root)
         guarded = [r for r in refs(root) if r.subscripts and r not in certain]
-        return all(self._domain.holds(c) for r in guarded for c in self._literal_bounds(r))
-
-    def _literal_bounds(self, element: Ref) -> list[Expr]:
-        return literal_bounds(element.subscripts, self._shapes[element.name], self._shapes)
+        asked = (c for r in guarded for c in literal_bounds(r.subscripts, self.shapes[r.name], self.shapes))
+        return all(map(self.domain.holds, asked))
 
     def holds(self, element: Ref) -> bool:
         """Whether the element exists at every turn."""
-        axes = self._shapes[element.name] if element.subscripts else ()
-        return all(self._domain.inside(s, n) for s, n in zip(element.subscripts, axes, strict=True))
+        axes = self.shapes[element.name] if element.subscripts else ()
+        return all(self.domain.inside(s, n) for s, n in zip(element.subscripts, axes, strict=True))

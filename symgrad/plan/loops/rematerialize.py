@@ -16,7 +16,7 @@ from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, ref, ref
 from ...ir import Dtype, Equation, Tensor, unconditional
 from ...ops import OPS
 from ..program import Item, Step
-from .data import Block, If, Local, Node, Rewriter, Store, blocks, with_blocks
+from .data import Block, Local, Node, Rewriter, blocks, root_of, with_blocks, with_root
 from .reach import Reach
 
 HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
@@ -109,16 +109,11 @@ class Rematerialize:
         inside = reach.within(node)
         inner = tuple(tuple(new for n in block for new in self._node(n, inside)) for block in blocks(node))
         node = with_blocks(node, inner)
-        if isinstance(node, (Local, Store)):
-            before, value = self._scalars(node.value, reach)
+        if (root := root_of(node)) is not None:
+            before, value = self._scalars(root, reach)
             yield from before
-            yield replace(node, value=value)
-        elif isinstance(node, If):
-            before, condition = self._scalars(node.condition, reach)
-            yield from before
-            yield replace(node, condition=condition)
-        else:
-            yield node
+            node = with_root(node, value)
+        yield node
 
     def _scalars(self, root: Expr, reach: Reach) -> tuple[list[Local], Expr]:
         """The scalars that `root` needs, each after those it needs itself, and `root` in terms of them. What a

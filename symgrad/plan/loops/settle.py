@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Set
+from collections.abc import Callable
 from dataclasses import replace
 
 from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, factors, postorder, ref, refs
@@ -21,7 +21,7 @@ def under(block: Block, condition: Expr, holds: bool) -> Block:
         if value in own or not any(isinstance(leaf, (Ref, Index)) for leaf in postorder(value)):
             plain[ref(n.name)] = value
     values = Rewriter(lambda n: plain.get(n, n))
-    return settled(values.block(_without(left, plain)) if plain else left)
+    return settled(values.block(_kept(left, lambda n: not isinstance(n, Local) or ref(n.name) not in plain)))
 
 
 def _nothing(block: Block) -> Block:
@@ -48,21 +48,12 @@ def without_notes(block: Block) -> tuple[Block, Block]:
 def told_once(*halves: Block) -> list[Block]:
     """Two blocks with the notes of the longer one alone."""
     longest = max(halves, key=lambda block: sum(1 for _ in walk(block)))
-    return [block if block is longest else _silent(block) for block in halves]
+    return [block if block is longest else _kept(block, lambda n: not isinstance(n, Note)) for block in halves]
 
 
-def _silent(block: Block) -> Block:
-    _, rest = without_notes(block)
-    return tuple(with_blocks(n, tuple(map(_silent, blocks(n)))) for n in rest)
-
-
-def _without(block: Block, names: Container[Expr]) -> Block:
-    """A block without these scalars."""
-    return tuple(
-        with_blocks(n, tuple(_without(b, names) for b in blocks(n)))
-        for n in block
-        if not (isinstance(n, Local) and ref(n.name) in names)
-    )
+def _kept(block: Block, keep: Callable[[Node], bool]) -> Block:
+    """The statements that are to be kept, in the blocks inside too."""
+    return tuple(with_blocks(n, tuple(_kept(b, keep) for b in blocks(n))) for n in block if keep(n))
 
 
 def settled(block: Block) -> Block:
@@ -80,13 +71,11 @@ def settled(block: Block) -> Block:
             done.pop()
     read = {r.name for n in walk(tuple(done)) for r in refs(*expressions(n))}
     unread = {n.name for n in done if isinstance(n, Local) and n.name not in read}
-    return settled(_unwritten(tuple(done), unread)) if unread else tuple(done)
 
+    def is_read(n: Node) -> bool:
+        return not (isinstance(n, Local) and n.name in unread or unread & {r.name for r in stores(n)})
 
-def _unwritten(block: Block, names: Set[str]) -> Block:
-    """A block without these scalars, and what is stored there."""
-    kept = (n for n in block if not (isinstance(n, Local) and n.name in names or names & {r.name for r in stores(n)}))
-    return tuple(with_blocks(n, tuple(_unwritten(b, names) for b in blocks(n))) for n in kept)
+    return settled(_kept(tuple(done), is_read)) if unread else tuple(done)
 
 
 def does_something(block: Block) -> bool:

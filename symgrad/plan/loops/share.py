@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 
-from ...expr import ZERO, Apply, Const, Expr, Index, Ref, folded, indices, postorder, ref, renewed, substitute
+from ...expr import ZERO, Apply, Const, Expr, Index, Ref, folded, indices, postorder, preorder, ref, renewed, substitute
 from ...ir import Dtype, dtype_of, unconditional
 from ...ops import OPS
 from ...ops.naming import phrase, short
-from .data import Block, Guard, If, Local, Loop, Node, Store, blocks, stores, walk, with_blocks
+from .data import Block, Guard, If, Local, Loop, Node, blocks, root_of, stores, walk, with_blocks, with_root
 from .dependence import changed
 from .merge_equal import merge_equal
 from .names import length_of
@@ -93,19 +93,12 @@ class Share:
             own = not (isinstance(node, (Ref, Index)) and node.name in changing)
             if own and all(a in still for a in node.args):
                 still.add(node)
-        found: list[Expr] = []
-        seen: set[Expr] = set()
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if node in seen or isinstance(node, Ref):
-                continue
-            seen.add(node)
-            if node in still and isinstance(node, Apply) and self._dtype(node) is Dtype.REAL:
-                found.append(node)
-            else:
-                stack.extend(reversed(node.args))
-        return found
+
+        def invariant(node: Expr) -> bool:
+            return node in still and isinstance(node, Apply) and self._dtype(node) is Dtype.REAL
+
+        met = preorder([root], lambda n: () if isinstance(n, Ref) or invariant(n) else n.args)
+        return [node for node in met if invariant(node)]
 
     def _costs(self, root: Expr) -> bool:
         """Whether `root` holds a call or a division by what is no number."""
@@ -120,10 +113,8 @@ class Share:
         for node in block:
             if isinstance(node, Local) and not node.changes:
                 node = replace(node, value=names.known_as(node.value, node.name))
-            elif isinstance(node, (Local, Store)):
-                node = replace(node, value=names.of(node.value))
-            elif isinstance(node, If):
-                node = replace(node, condition=names.of(node.condition))
+            elif (root := root_of(node)) is not None:
+                node = with_root(node, names.of(root))
             if isinstance(node, (If, Guard)):
                 for root, _ in _sites((*node.body, *node.otherwise)):
                     names.of(root, inside=True)
@@ -172,7 +163,7 @@ class _Names:
         inner = [n for node in block for body in blocks(node) for n in walk(body)]
         unstable |= {n.name for n in inner if isinstance(n, Local)}  # not seen from here
         sites = [
-            (0 if isinstance(node, (Local, Store)) or root is getattr(node, "condition", None) else place, root)
+            (0 if root is root_of(node) else place, root)
             for place, node in enumerate(block, 1)
             if not isinstance(node, Loop)
             for root, _ in _sites((node,))
@@ -271,10 +262,8 @@ def _sites(block: Block, protected: bool = False) -> list[tuple[Expr, bool]]:
     """The values that `block` evaluates outside of the loops in it, and whether a condition protects them."""
     found: list[tuple[Expr, bool]] = []
     for node in block:
-        if isinstance(node, (Local, Store)):
-            found.append((node.value, protected))
-        elif isinstance(node, If):
-            found.append((node.condition, protected))
+        if (root := root_of(node)) is not None:
+            found.append((root, protected))
         if isinstance(node, (If, Guard)):
             found += _sites((*node.body, *node.otherwise), True)
     return found
@@ -284,10 +273,8 @@ def _with_roots(block: Block, written: Mapping[Expr, Expr]) -> Block:
     """`block` with its values replaced, those of the loops in it left alone."""
     done: list[Node] = []
     for node in block:
-        if isinstance(node, (Local, Store)):
-            node = replace(node, value=written.get(node.value, node.value))
-        elif isinstance(node, If):
-            node = replace(node, condition=written.get(node.condition, node.condition))
+        if (root := root_of(node)) is not None:
+            node = with_root(node, written.get(root, root))
         if isinstance(node, (If, Guard)):
             node = with_blocks(node, tuple(_with_roots(b, written) for b in blocks(node)))
         done.append(node)

@@ -4,12 +4,11 @@ nothing that changes in it is asked outside. A first or last turn of its own sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...domain import GE, NE, Affine, Bound, Domain, alternatives
 from ...expr import (
-    ONE,
     ZERO,
     Apply,
     Expr,
@@ -46,12 +45,13 @@ from .data import (
 )
 from .dependence import changed
 from .notes import is_start
-from .reach import turns
+from .reach import divisible, turns
 from .settle import does_something, settled, told_once, under, unsigned, without_notes
 
 COPIED = 3  # statements that a condition does not touch, and that are rather written twice than left beside its test
 
 
+@dataclass(frozen=True, slots=True)
 class Split:
     """Takes the conditions out of the loops of one procedure.
 
@@ -61,22 +61,19 @@ class Split:
     values      whether also the conditions are taken out that only choose a value
     """
 
-    def __init__(
-        self, everywhere: Domain, name: Callable[[str], str], limits: dict[Expr, Expr], values: bool = True
-    ) -> None:
-        self._everywhere = everywhere
-        self._name = name
-        self._limits = limits
-        self._values = values
+    everywhere: Domain
+    name: Callable[[str], str]
+    limits: dict[Expr, Expr]
+    values: bool = True
 
     def __call__(self, block: Block) -> Block:
-        return self._block(settled(block), self._everywhere)
+        return self._block(settled(block), self.everywhere)
 
     def bounded(self, e: Equation, box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
         """Loops over `box`, inside of loops over the other indices of `e`, where its condition holds."""
         whole = loops(box, block if e.where is None else (If(e.where, block),))
         outer = tuple(part for part in e.box if part not in box)
-        return whole if e.where is None else self._block(whole, Domain.of(outer, None, self._everywhere.facts))
+        return whole if e.where is None else self._block(whole, Domain.of(outer, None, self.everywhere.facts))
 
     def _block(self, block: Block, domain: Domain) -> Block:
         return _together([new for node in block for new in self._node(node, domain)])
@@ -95,16 +92,15 @@ class Split:
         changing, turns = changed(loop.body), self._turns(loop, domain)
         certain = unconditional(*(e for n in loop.body if not isinstance(n, Loop) for e in expressions(n)))
         found: Block | None
-        for condition in _conditions(loop.body, self._values):
+        for condition in _conditions(loop.body, self.values):
             if not changing.isdisjoint(n.name for n in postorder(condition) if isinstance(n, (Ref, Index))):
                 continue
             elements = [r for r in refs(condition) if r.subscripts]
             if elements and not (condition in certain and all(indices(r) for r in elements)):
                 continue  # there may be no such element before it is asked for
-            divisors = [n.args[1] for n in postorder(condition) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
-            if not all(domain.holds(apply("ge", d, ONE)) for d in divisors) and loop.index not in indices(condition):
-                continue  # nor may it be divided before there is a turn
             inside = loop.index in indices(condition)
+            if not inside and not divisible(condition, domain):
+                continue  # nor may it be divided before there is a turn
             if (known := turns.holds(condition)) or not inside and turns.fails(condition):
                 found = self._loop(replace(loop, body=under(loop.body, condition, known)), domain)
             elif inside:
@@ -160,12 +156,12 @@ class Split:
         return (*notes, *_first_before_end((*before, *(n for block in done for n in block))))
 
     def _turns(self, loop: Loop, domain: Domain) -> Domain:
-        return turns(loop, domain, self._limits)
+        return turns(loop, domain, self.limits)
 
     def _turn(self, loop: Loop, place: Expr, body: Block, domain: Domain) -> Block:
         """The turn of the loop at `place`, if it has that."""
         asked = [apply("ge", place, loop.lower), apply("gt", loop.extent, place)]
-        asked = [c for c in asked if not domain.holds(substitute(c, self._limits))]
+        asked = [c for c in asked if not domain.holds(substitute(c, self.limits))]
         domain = domain.under(conjunction(asked)) if asked else domain
         body = self._block(settled(Rewriter(lambda n: place if n is loop.index else n).block(body)), domain)
         return (If(conjunction(asked), body),) if asked else body
@@ -176,17 +172,17 @@ class Split:
         """A place as a limit of the loop: no less than `least`, and, if it is the end of a part, no more than that of
         the loop. It has a name, unless it is short, and is computed before the loop."""
         for below in dict.fromkeys((ZERO, least)):  # a size is not negative, not even for a moment
-            if not domain.holds(substitute(apply("ge", place, below), self._limits)):
+            if not domain.holds(substitute(apply("ge", place, below), self.limits)):
                 place = apply("maximum", place, below)
-        if above and not domain.holds(substitute(apply("le", place, loop.extent), self._limits)):
-            positive = domain.holds(substitute(apply("ge", loop.extent, ZERO), self._limits))
+        if above and not domain.holds(substitute(apply("le", place, loop.extent), self.limits)):
+            positive = domain.holds(substitute(apply("ge", loop.extent, ZERO), self.limits))
             place = apply("minimum", loop.extent if positive else apply("maximum", loop.extent, ZERO), place)
         operators = {n.op for n in postorder(place) if isinstance(n, Apply)}
         if operators <= {"add"} or not indices(place) and not operators & {"maximum", "minimum"}:
             return place
-        local = Local(self._name(f"{'end' if above else 'first'}_{loop.index.name}"), place, count=True)
+        local = Local(self.name(f"{'end' if above else 'first'}_{loop.index.name}"), place, count=True)
         before.append(local)
-        self._limits[ref(local.name)] = substitute(place, self._limits)
+        self.limits[ref(local.name)] = substitute(place, self.limits)
         return ref(local.name)
 
 

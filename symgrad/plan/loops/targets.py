@@ -13,7 +13,6 @@ from ...domain import Facts
 from ...expr import Apply, Const, Expr, Index, indices, refs
 from ...expr.sizes import equal
 from ...ir import Equation, Tensor
-from .data import Rewriter
 from .integers import fresh_index, stride
 
 
@@ -48,9 +47,7 @@ def aligned(e: Equation, first: Equation, names: Collection[str], axes: int | No
     for i, _ in e.box:
         if i not in renamed and i in renamed.values():
             renamed[i] = fresh_index(taken)
-    return (
-        Rewriter(lambda node: renamed.get(node, node)).equation(e) if any(a is not b for a, b in renamed.items()) else e
-    )
+    return e.at(renamed) if any(a is not b for a, b in renamed.items()) else e
 
 
 def innermost(e: Equation) -> Index | None:
