@@ -85,7 +85,6 @@ class Expr:
         return self
 
 
-
 class Const(Expr):
     """An exact number. `text` is kept for a decimal literal: it denotes the nearest double and prints as typed."""
 

@@ -36,22 +36,7 @@ from .order import (
     recurrent,
     scheduled,
 )
-from .reach import (
-    covers,
-    disjoint,
-    disjoint_writes,
-    inside,
-    range_of,
-    unconstrained_indices,
-    writes_once,
-)
+from .reach import covers, disjoint, disjoint_writes, inside, range_of, unconstrained_indices, writes_once
 from .reads import Conditions, asked_before, evaluated, negation, parts_of, read_under, reads_of, unconditional
-from .text import (
-    accumulating,
-    show_element,
-    show_equation,
-    show_equations,
-    show_matrix,
-    show_shape,
-)
+from .text import accumulating, show_element, show_equation, show_equations, show_matrix, show_shape
 from .unknowns import single, unknowns

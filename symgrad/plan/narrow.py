@@ -210,9 +210,7 @@ def _may_be_infinite(e: Equation, facts: Facts, known: Known) -> bool:
     return not Domain.of(e.box, None, facts).entails(*shadow.atoms)
 
 
-def counting(
-    body: Expr, value: Expr | None, known: Known, facts: Facts
-) -> tuple[list[Expr], Expr, Expr | None]:
+def counting(body: Expr, value: Expr | None, known: Known, facts: Facts) -> tuple[list[Expr], Expr, Expr | None]:
     """The conditions on places outside of which `body` is `value`, or the first number that is found if that is None;
     what it is where they hold; and the value."""
     found: list[Expr] = []

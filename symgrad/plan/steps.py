@@ -52,9 +52,7 @@ class _Planner:
 
     def steps(self) -> tuple[Item, ...]:
         return tuple(
-            self._step(item.equations[0].target, item.equations)
-            if isinstance(item, Found)
-            else self._loop(item, {})
+            self._step(item.equations[0].target, item.equations) if isinstance(item, Found) else self._loop(item, {})
             for item in scheduled(self.equations, self.gradients)
         )
 

@@ -296,10 +296,7 @@ class Normal:
         return self.map_atoms(poly, change, names)
 
     def map_atoms(
-        self,
-        poly: Poly,
-        change: Callable[[Expr, Rational], Poly],
-        names: Mapping[Expr, Expr] | None = None,
+        self, poly: Poly, change: Callable[[Expr, Rational], Poly], names: Mapping[Expr, Expr] | None = None
     ) -> Poly:
         """`poly` with every power of an expression replaced by a polynomial, inside of sums too."""
         result: Poly = {}

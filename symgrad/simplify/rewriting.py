@@ -420,11 +420,7 @@ def _opaque(e: Equation, merged: bool, guarded: bool) -> list[Expr]:
 
 def _operations(body: Expr) -> int:
     """Operations, a call of a function counted five times."""
-    return sum(
-        (1 if OPS[n.op].cheap else 5)
-        for n in postorder(body)
-        if isinstance(n, Apply)
-    )
+    return sum((1 if OPS[n.op].cheap else 5) for n in postorder(body) if isinstance(n, Apply))
 
 
 def _extents(function: Function) -> dict[Index, Expr]:

@@ -86,9 +86,7 @@ class _Softmax:
         self.sums = {
             name: equations[0]
             for name, equations in function.writers.items()
-            if len(equations) == 1
-            and equations[0].reduce == "sum"
-            and equations[0].fills(function.table[name])
+            if len(equations) == 1 and equations[0].reduce == "sum" and equations[0].fills(function.table[name])
         }
         self.added: dict[str, list[tuple[Tensor, Equation]]] = {}  # what stands behind the equation of a sum
         self.masked: dict[Expr, Expr] = {}  # exponents with infinite elements, and their names

@@ -110,9 +110,7 @@ STABLE: tuple[Identity, ...] = (
     ),
     Identity("great circle", apply("acos", _cosines), 2 * apply("asin", apply("sqrt", _haversine))),
     Identity(
-        "law of cosines",
-        U**2 + V**2 - 2 * U * V * apply("cos", W),
-        (U - V) ** 2 + 4 * U * V * apply("sin", W / 2) ** 2,
+        "law of cosines", U**2 + V**2 - 2 * U * V * apply("cos", W), (U - V) ** 2 + 4 * U * V * apply("sin", W / 2) ** 2
     ),
 )
 
@@ -258,10 +256,7 @@ def _without_exp(divisor: Expr, exponential: Apply) -> Expr | None:
     return None if _exponentials(last) else rest + (last if sign > 0 else -last)
 
 
-_LENGTHS = (
-    (U**2 + V**2 + W**2, apply("hypot", apply("hypot", U, V), W)),
-    (U**2 + V**2, apply("hypot", U, V)),
-)
+_LENGTHS = ((U**2 + V**2 + W**2, apply("hypot", apply("hypot", U, V), W)), (U**2 + V**2, apply("hypot", U, V)))
 
 
 def by_lengths(node: Expr) -> Expr:

@@ -437,4 +437,3 @@ def _cost(atom: Atom) -> int:
     if isinstance(atom, Sum):
         return 10
     return sum(isinstance(n, Apply) for n in postorder(atom))
-

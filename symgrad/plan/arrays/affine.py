@@ -199,4 +199,3 @@ class Sizes:
             self.numbers.add(name)
             self.facts = self.facts.raised(frozenset([(ref(name), 0)]))
         return self.counts[extent.key][0]
-

@@ -201,10 +201,7 @@ class Borders:
         if r.name in self.pads or r.name not in self.tensors:
             return True
         shape = self.tensors[r.name].shape
-        return all(
-            self.sizes.inside(s, axis, extents)
-            for s, axis in zip(r.subscripts, shape, strict=True)
-        )
+        return all(self.sizes.inside(s, axis, extents) for s, axis in zip(r.subscripts, shape, strict=True))
 
     def _bordered(
         self, r: Ref, fill: Expr, given: Conditions, extents: Extents, local: bool = False
@@ -252,9 +249,7 @@ class Borders:
         return name
 
 
-def padded(
-    tensor: Tensor, widths: Widths, fill: Array, tensors: dict[str, Tensor], pads: dict[str, Array]
-) -> str:
+def padded(tensor: Tensor, widths: Widths, fill: Array, tensors: dict[str, Tensor], pads: dict[str, Array]) -> str:
     """The name in `pads` of a tensor with a border that is read."""
     array = Pad(Var(tensor.name), widths, fill, pack_of(tensor.shape) is not None)
     name = next((n for n, a in pads.items() if a == array), f"#padded{len(pads)}")

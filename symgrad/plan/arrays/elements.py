@@ -126,9 +126,7 @@ class Reader(Evaluator):
     def pieces(self, r: Ref, extents: Extents) -> list[Piece | None]:
         """How each axis of `r` is indexed without integer arrays; None where it cannot be."""
         shape = self.tensors[r.name].shape
-        return [
-            self._piece(s, axis, extents, r.name in self.pads) for s, axis in zip(r.subscripts, shape, strict=True)
-        ]
+        return [self._piece(s, axis, extents, r.name in self.pads) for s, axis in zip(r.subscripts, shape, strict=True)]
 
     def _piece(self, s: Expr, axis: Expr, extents: Extents, safe: bool) -> Piece | None:
         if isinstance(s, Index):
@@ -307,9 +305,7 @@ class Reader(Evaluator):
 
     # integer arrays
 
-    def arrays(
-        self, r: Ref, order: Sequence[Index], extents: Extents
-    ) -> tuple[tuple[Item, ...], tuple[Index, ...]]:
+    def arrays(self, r: Ref, order: Sequence[Index], extents: Extents) -> tuple[tuple[Item, ...], tuple[Index, ...]]:
         """Integer arrays; slices stay beside them where the axes of the result are then in a known order."""
         pieces = self.pieces(r, extents)
         shared = shared_by(pieces)

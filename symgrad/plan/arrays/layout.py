@@ -88,9 +88,7 @@ def kept_axes(
             r.name
             for k, e in enumerate(equations)
             for r in values[k]
-            if r.name in pattern
-            and r.name not in given
-            and not _fits(e, frames[k], r, pattern, k in contracted)
+            if r.name in pattern and r.name not in given and not _fits(e, frames[k], r, pattern, k in contracted)
         }
         if not violated:
             return pattern
@@ -125,4 +123,3 @@ def _fits(e: Equation, order: Sequence[Index], r: Ref, pattern: Mapping[str, Pat
     if laid and tuple(i for i in order if i in labels(r)) == r.subscripts:
         return True
     return pattern.get(e.target) == mine and not e.reduced
-

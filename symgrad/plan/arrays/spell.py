@@ -328,5 +328,3 @@ def _divisors(below: Sequence[Expr], groups: Groups) -> Groups | None:
 def _box_only(body: Expr, extents: Mapping[Index, Expr]) -> Equation:
     found = indices(body)
     return Equation("", found, "none", body, tuple((i, extents[i]) for i in extents if i in found))
-
-

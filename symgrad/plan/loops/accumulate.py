@@ -38,11 +38,7 @@ def accumulated(program: Program) -> Program:
             steps.append(_renamed(step, apart, rewrite))
     ends = [_added(program, name, own, next(s for s in steps if own in s.targets)) for name, own in apart.items()]
     own = [replace(program.table[old], name=new, role=Role.LOCAL, optional=False) for old, new in apart.items()]
-    return replace(
-        program,
-        tensors=(*program.tensors, *own),
-        backward=replace(backward, steps=(*steps, *ends)),
-    )
+    return replace(program, tensors=(*program.tensors, *own), backward=replace(backward, steps=(*steps, *ends)))
 
 
 def _added(program: Program, target: str, own: str, step: Item) -> Step:

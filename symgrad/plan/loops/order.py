@@ -52,12 +52,7 @@ class Order:
     longer    what a new scalar is called where its name is taken
     """
 
-    def __init__(
-        self,
-        table: Mapping[str, Tensor],
-        language: Rewriter,
-        facts: Facts,
-    ) -> None:
+    def __init__(self, table: Mapping[str, Tensor], language: Rewriter, facts: Facts) -> None:
         self._table = table
         self._facts = facts
         self._everywhere = Domain((), (), facts)

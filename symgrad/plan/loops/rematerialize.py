@@ -166,10 +166,7 @@ def _reads(steps: Sequence[Item]) -> dict[str, list[tuple[Equation, Ref | None]]
 def _fits(name: str, reads: Sequence[tuple[Equation, Ref | None]]) -> bool:
     """Whether every reader runs over the indices of what it reads, and no others; a function reads memory."""
     return all(
-        r is not None
-        and e.matrix is None
-        and e.target != name
-        and {i for i, _ in e.box} == set(indices(*r.subscripts))
+        r is not None and e.matrix is None and e.target != name and {i for i, _ in e.box} == set(indices(*r.subscripts))
         for e, r in reads
     )
 

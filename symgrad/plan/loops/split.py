@@ -166,9 +166,7 @@ class Split:
         body = self._block(settled(Rewriter(lambda n: place if n is loop.index else n).block(body)), domain)
         return (If(conjunction(asked), body),) if asked else body
 
-    def _limit(
-        self, place: Expr, loop: Loop, domain: Domain, least: Expr, above: bool, before: list[Node]
-    ) -> Expr:
+    def _limit(self, place: Expr, loop: Loop, domain: Domain, least: Expr, above: bool, before: list[Node]) -> Expr:
         """A place as a limit of the loop: no less than `least`, and, if it is the end of a part, no more than that of
         the loop. It has a name, unless it is short, and is computed before the loop."""
         for below in dict.fromkeys((ZERO, least)):  # a size is not negative, not even for a moment
