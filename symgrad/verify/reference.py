@@ -17,7 +17,6 @@ piece. Told by numbers:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -42,6 +41,7 @@ ORDERS = 8  # as many times as few bits has a step along an equality: up to this
 SHORT = 64  # bits of such a step, that x == y holds after it
 
 Slopes = Mapping[str, Array]  # by input
+Share = tuple[Visit, int] | Slopes  # what takes the cotangent of a piece: a slot of the neighbour, or the inputs
 ONE = mpmath.mpf(1)
 
 
@@ -164,10 +164,11 @@ class Trace(Values):
                 continue
             if kind == SELECT:
                 share = self.neighbours.share(visit, number)
+                if isinstance(share, tuple):
+                    self._sweep(share[0], {share[1]: adjoint}, grads)
+                    continue
                 if share is not None:
-                    if share.slot is not None:
-                        self._sweep(share.slot[0], {share.slot[1]: adjoint}, grads)
-                    for name, slopes in share.inputs.items():
+                    for name, slopes in share.items():
                         for position, slope in np.ndenumerate(slopes):
                             if slope:
                                 grads[name][position] = grads[name].get(position, 0) + adjoint * slope
@@ -195,14 +196,6 @@ class Trace(Values):
             )
         visit.partials[number] = found
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What the selected piece passes on of its cotangent: to a slot of the neighbour, or to the inputs at once."""
-
-    slot: tuple[Visit, int] | None
-    inputs: Slopes
 
 
 class Neighbours:
@@ -240,13 +233,10 @@ class Neighbours:
             slopes = self.trace.slope({flipped: {other: 1}})
             if not all(mp.isfinite(v) for a in slopes.values() for v in np.ravel(a)):
                 return None
-            share = Share((flipped, other), {})
+            share: Share | None = (flipped, other)
         else:
-            limit = self._limit(visit, other, values[mine])
-            if limit is None:
-                return None
-            share = Share(None, limit)
-        return share if self._agrees(visit, mine, other, ties) else None
+            share = self._limit(visit, other, values[mine])
+        return share if share is not None and self._agrees(visit, mine, other, ties) else None
 
     def _limit(self, visit: Visit, other: int, value: Any) -> Slopes | None:
         """The slopes of the neighbour beside the point, if it goes to the value from all sides, and they to a limit."""
@@ -260,7 +250,8 @@ class Neighbours:
                 if not _close(there.values[other], value, bits):
                     return None
                 found.append(self.beside[way][0].slope({there: {other: 1}}))
-            if not all(_alike(found[-1], slopes, bits) for slopes in found):
+            flat = [np.concatenate([np.ravel(slopes[n]) for n in slopes]) for slopes in found]
+            if not all(_close(a, b, bits) for others in flat for a, b in zip(flat[-1], others, strict=True)):
                 return None
             one, two = found[-2:]
             return {n: (one[n] + two[n]) / 2 for n in one}
@@ -370,10 +361,6 @@ def _completed(trace: Trace, visit: Visit, slot: int) -> tuple[Visit, Any]:
 def _tied(visit: Visit, args: tuple[int, ...]) -> bool:
     a, b = (visit.values[k] for k in args)
     return a is not None and b is not None and bool(a == b)
-
-
-def _alike(one: Slopes, two: Slopes, bits: int) -> bool:
-    return all(_close(a, b, bits) for n in one for a, b in zip(np.ravel(one[n]), np.ravel(two[n]), strict=True))
 
 
 def _close(a: Any, b: Any, bits: int) -> bool:
