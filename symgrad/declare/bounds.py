@@ -92,8 +92,12 @@ class Preconditions:
                 if not data:
                     for at, here in _cases(s, domain):
                         self._require(e, element, at, tensor.shape[axis], here, domain != everywhere)
-                elif domain == everywhere:
-                    _check_data(self.name, element, s, data[0])
+                elif domain == everywhere and not isinstance(s, Ref):
+                    raise UnsupportedError(
+                        f"{self.name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is "
+                        f"computed from {data[0]}; only {data[0]} itself can be checked to stay inside. Compute the "
+                        f"index before, and pass it as an integer tensor."
+                    )
 
     def _require(self, e: Equation, element: Ref, s: Expr, size: Expr, domain: Domain, guarded: bool) -> None:
         everywhere = e.domain(self.facts)
@@ -149,13 +153,3 @@ def _cases(s: Expr, domain: Domain) -> Iterator[tuple[Expr, Domain]]:
     for holds in (True, False):
         for piece in domain.pieces(asked, holds):
             yield from _cases(branch(s, asked, holds), piece)
-
-
-def _check_data(name: str, element: Ref, s: Expr, data: str) -> None:
-    """Refuse a subscript that is computed from `data`, and is not its element itself."""
-    if not isinstance(s, Ref):
-        raise UnsupportedError(
-            f"{name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is computed from "
-            f"{data}; only {data} itself can be checked to stay inside. Compute the index before, "
-            f"and pass it as an integer tensor."
-        )

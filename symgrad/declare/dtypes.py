@@ -24,28 +24,21 @@ def with_dtypes(
 
     equations  each after those that write what it reads
     """
-    kinds = {t.name: t.dtype for t in inputs.values()} | {o.name: o.dtype for o in options}
-    before: dict[str, Dtype] = {}
-    result, targets = _one_pass(equations, kinds)
-    while targets != before:  # what is computed from itself
-        before = targets
-        result, targets = _one_pass(equations, kinds | targets)
-    return result, targets
-
-
-def _one_pass(equations: Sequence[Equation], known: Mapping[str, Dtype]) -> tuple[list[Equation], dict[str, Dtype]]:
-    """The same, where `known` says what stands behind its readers is; it is an integer until that is known."""
-    kinds = dict(known)
+    known = {t.name: t.dtype for t in inputs.values()} | {o.name: o.dtype for o in options}
     targets: dict[str, Dtype] = {}
-    result: list[Equation] = []
-    for e in equations:
-        where = None if e.where is None else _typed(e.where, kinds)
-        e = replace(e, body=_typed(e.body, kinds), where=where)
-        mine, other = _dtype(e, kinds), targets.get(e.target)
-        targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
-        kinds[e.target] = targets[e.target]
-        result.append(e)
-    return result, targets
+    while True:
+        # what stands behind its readers is an integer until another pass knows better
+        kinds, before, targets = known | targets, targets, {}
+        result: list[Equation] = []
+        for e in equations:
+            where = None if e.where is None else _typed(e.where, kinds)
+            e = replace(e, body=_typed(e.body, kinds), where=where)
+            mine, other = _dtype(e, kinds), targets.get(e.target)
+            targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
+            kinds[e.target] = targets[e.target]
+            result.append(e)
+        if targets == before:
+            return result, targets
 
 
 def _dtype(e: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
