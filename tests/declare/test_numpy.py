@@ -88,6 +88,7 @@ SAME = {
         *("np.squeeze(x[None], 0)", "np.squeeze(x[:, None], axis=1)", "np.squeeze(x[..., None], axis=-1)"),
         *("x[0]", "x[-1]", "x[:, 0]", "x[..., -1]", "x[1:]", "x[:-1]", "x[::2]", "x[:, ::-1]", "x[:, 1:-1]", "x[None]"),
         *("x[:, None, :]", "x[0, 1]", "x[1][0]", "x[0:1]", "x[:-1] - x[1:]", "len(x)*x if False else x.shape[0]*x"),
+        *("(x @ w)[1:]", "x.T.dot(x)[:-1]", "(x @ x.T)[:2, ::2]", "x.sum(axis=0)[:-1]", "np.max(x, 1)[:1]"),
         *("np.sort(x)", "np.sort(x, axis=0)", "np.argsort(w)", "np.argsort(x, axis=0)", "x.ndim*x"),
         *(
             f"np.linalg.norm(x{a})"

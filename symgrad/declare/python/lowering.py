@@ -149,13 +149,14 @@ class Lowering:
             self.names[node.serial] = self._fresh(_word(node) or ("product" if node.matmul else "operand"))
 
     def _source(self, node: Node) -> Value | None:
-        """The reduction that `node` shows as it is, but for axes of extent 1."""
+        """The reduction that `node` shows as it is, all of it, but for axes of extent 1."""
         source = shown(node)
         if not (isinstance(source, Value) and source.over):
             return None
         assert isinstance(node, Value) and isinstance(node.body, Ref)
-        wide = tuple(s for s, e in zip(node.body.subscripts, source.shape, strict=True) if e is not ONE)
-        return source if wide == tuple(i for i in places_of(node.shape) if isinstance(i, Index)) else None
+        wide = [(s, e) for s, e in zip(node.body.subscripts, source.shape, strict=True) if e is not ONE]
+        mine = [(i, e) for i, e in zip(places_of(node.shape), node.shape, strict=True) if isinstance(i, Index)]
+        return source if wide == mine else None
 
     def _hand_down(self, wishes: dict[int, str]) -> None:
         """A name of `x.mean(axis=-1, keepdims=True)` is the name of the mean, which has no axis of extent 1."""
