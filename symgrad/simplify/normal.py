@@ -158,10 +158,10 @@ class Normal:
         if node.op == "mul":
             return times(parts[0], parts[1])
         if node.op == "div":
-            below = self._power(parts[1], -1)
+            below = self.power(parts[1], -1)
             return self.atom(node) if below is None else times(parts[0], below)
         exponent = Fraction(1, 2) if node.op == "sqrt" else whole(value_of(node.args[1]))
-        raised = self._power(parts[0], exponent)
+        raised = self.power(parts[0], exponent)
         return self.atom(node) if raised is None else raised
 
     def _single(self, part: Poly, node: Expr, changed: bool, op: str) -> Poly:
@@ -172,7 +172,7 @@ class Normal:
         number, rest = _number_outside(node)
         return scaled(self.atom(rest), number)
 
-    def _power(self, part: Poly, exponent: Rational) -> Poly | None:
+    def power(self, part: Poly, exponent: Rational) -> Poly | None:
         """One term to a power, where that is the product of the powers; None where it is not."""
         if len(part) != 1:
             return part if exponent == 1 else None
@@ -289,7 +289,7 @@ class Normal:
         """`poly` with indices replaced, also by expressions."""
 
         def change(atom: Expr, exponent: Rational) -> Poly:
-            raised = self._power(self.atom(substitute(self.written(atom), names)), exponent)
+            raised = self.power(self.atom(substitute(self.written(atom), names)), exponent)
             assert raised is not None
             return raised
 
@@ -306,7 +306,7 @@ class Normal:
                 if isinstance(atom, Sum):
                     total = self._uncaptured(atom, names or {})
                     inner = self.map_atoms(self.terms(total), change, names)
-                    raised = self._power(self.sum_again(total, inner, names), exponent)
+                    raised = self.power(self.sum_again(total, inner, names), exponent)
                     if raised is None:
                         raise TooLarge
                 else:
@@ -343,7 +343,7 @@ class Normal:
                         if len(term) > SMALL:
                             raise TooLarge
                 else:
-                    raised = self._power(part, exponent)
+                    raised = self.power(part, exponent)
                     term = times(term, {frozenset({(atom, exponent)}): 1} if raised is None else raised)
             result = plus(result, term)
             if len(result) > SMALL:

@@ -28,9 +28,9 @@ class Product:
             for atom, exponent in self.normal.ordered(monomial):
                 if isinstance(atom, Sum):
                     inner = self.within(self.normal.terms(atom))
-                    changed = self.normal.sum_again(atom, inner)
-                    rest.discard((atom, exponent))
-                    for _ in range(int(exponent)):
+                    changed = self.normal.power(self.normal.sum_again(atom, inner), exponent)
+                    if changed is not None:
+                        rest.discard((atom, exponent))
                         term = product_of(term, changed)
             plain = frozenset(rest)
             result = plus(result, product_of(term, {self._replaced(plain): 1}))

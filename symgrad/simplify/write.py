@@ -96,7 +96,7 @@ class Writer:
         if common:
             with self._under(common):
                 e = self.equation(target, subscripts, box, self._without(poly, common))
-            return replace(e, where=self._domain(common))
+            return replace(e, where=_both(self._domain(common), e.where))
         if len(poly) == 1:
             ((monomial, coefficient),) = poly.items()
             sums = [a for a, e in monomial if isinstance(a, Sum) and e == 1]
@@ -154,8 +154,7 @@ class Writer:
             name = self.taken.new(own or f"row_{kind}", longer)
             self._names[same] = name
             self.tensors.append(Tensor(name, tuple(e for _, e in box)))
-            domain = self._domain(within)
-            where = domain if where is None else where if domain is None else apply("and", domain, where)
+            where = _both(self._domain(within), where)
             self.equations.append(Equation(name, tuple(shown), "sum", body, (*box, *bound), where))
         return ref(self._names[same], *shown)
 
@@ -357,6 +356,11 @@ def own_name(kind: str, body: Expr) -> str:
     names = list(dict.fromkeys(r.name for r in refs(body) if r.subscripts))
     name = "_".join([kind, *names])
     return name if 1 <= len(names) <= 2 and len(name) <= LONGEST else ""
+
+
+def _both(one: Expr | None, other: Expr | None) -> Expr | None:
+    """The condition that two conditions hold, of which each may be missing."""
+    return other if one is None else one if other is None else apply("and", one, other)
 
 
 def _component(cotangent: Ref) -> Fraction:
