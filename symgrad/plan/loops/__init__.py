@@ -86,6 +86,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     temporaries = temporaries | set(new)
     shared = shared_memory(sequence, table, temporaries)
     homes = last_homes(shared)
+    partial = {s.target for s in needed if isinstance(s, Step) and s.begins}
     block = merged_calls(fuse(block, homes), homes)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
@@ -95,7 +96,8 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]
-    block = place_notes(Share(kinds, absent, Reach(shapes, everywhere))(block))
+    guarded = {*absent, *partial, *(homes.get(name, name) for name in partial)}
+    block = place_notes(Share(kinds, guarded, Reach(shapes, everywhere))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken, order.longer), tuple(memory.arrays), table)
 

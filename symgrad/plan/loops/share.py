@@ -28,13 +28,13 @@ class Share:
     """Names what is worth a name in the blocks of one procedure.
 
     kinds     tensor or option -> what it is; any other name is a size
-    optional  inputs that may be absent: nothing reads them outside of the guard that asks for them
+    guarded   inputs that may be absent, and what is computed under a condition: nothing reads them outside of that
     reach     which elements exist at every turn of the loops
     """
 
-    def __init__(self, kinds: Mapping[str, Dtype], optional: Iterable[str], reach: Reach) -> None:
+    def __init__(self, kinds: Mapping[str, Dtype], guarded: Iterable[str], reach: Reach) -> None:
         self._kinds = dict(kinds)
-        self._optional = frozenset(optional)
+        self._guarded = frozenset(guarded)
         self._reach = reach
         self._dtypes: dict[Expr, Dtype] = {}
         self._serial = count(1)
@@ -133,7 +133,7 @@ class Share:
 
         def safe(node: Expr) -> bool:
             if isinstance(node, Ref):
-                return node.name not in self._optional and reach.holds(node)
+                return node.name not in self._guarded and reach.holds(node)
             whole = isinstance(node, Apply) and node.op in ("floordiv", "mod")
             return not whole and all(reach.known[a] for a in node.args)
 
