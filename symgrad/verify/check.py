@@ -225,8 +225,8 @@ class _Checking:
         if self.text is not None and bounds is None and case.label != "a size of 0":  # where a text may refuse, too
             return
         condition = conditioning(self.declaration, case, found, self.rng)
-        # on the edge of a condition on what is computed, NumPy stands where its rounding says
-        rounded = found.kinked and (bounds is None or bounds.notes.doubts)
+        # beside the edge of a condition on what is computed, NumPy stands where its rounding says
+        rounded = found.kinked if bounds is None else bounds.notes.doubts
         if not (case.strided or rounded):
             for name, said in disagreements(self.function, case, found.outputs, condition):
                 self.found.fail("NumPy", name, said, case)

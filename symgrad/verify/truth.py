@@ -10,8 +10,9 @@ by perturbing what g depends on: no correctly rounded program can do better than
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import mpmath
@@ -19,7 +20,9 @@ import numpy as np
 from mpmath import mp
 from mpmath.libmp import to_float
 
-from ..ir import Function
+from ..evaluate import evaluate
+from ..expr import Apply, indices
+from ..ir import Function, unconditional
 from .cases import Case
 from .reference import Declaration, Trace
 from .sizes import boxes
@@ -113,7 +116,18 @@ def _hidden(function: Function, trace: Trace) -> bool:
     some = any(trace.arrays[name].size for name in function.outputs)
     told = {e.target for e in function.statements if e.reduce == "logsumexp" and some}
     values = (v for name, a in trace.arrays.items() if name not in told for v in a.ravel())
-    return not all(map(mp.isfinite, values)) or trace.steep()
+    return not all(map(mp.isfinite, (*values, *_beside_nothing(function, trace)))) or trace.steep()
+
+
+def _beside_nothing(function: Function, trace: Trace) -> Iterator[Any]:
+    """What the equations over nothing compute on no condition, and without what there is nothing of."""
+    for e, extents in zip(function.statements, boxes(function, trace.sizes, trace.numbers), strict=True):
+        sizes = {i: n for (i, _), n in zip(e.box, extents, strict=True)}
+        for node in unconditional(e.body) if 0 in extents and e.where is None and not e.when else ():
+            mine = indices(node)
+            if isinstance(node, Apply) and all(sizes[i] for i in mine):
+                for at in product(*(range(sizes[i]) for i in mine)):
+                    yield evaluate(node, dict(zip((i.name for i in mine), at, strict=True)), trace.element)
 
 
 def _agree(a: Any, b: Any) -> bool:

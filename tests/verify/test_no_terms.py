@@ -35,6 +35,13 @@ def test_the_code_says_it(text, to):
 
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
+def test_what_is_no_number_beside_nothing_is_not_asked_for(to):
+    """The formula has a sum of nothing, the code 0 times what is 0/0 there."""
+    quotient = "f(v[n], w[m])[i,j] = v[i]*(sum[k](w[k])/sum[k](w[k]**2))*w[j]"
+    assert sg.check(sg.parse(quotient), to).ok
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
 def test_the_code_takes_infinite_terms(to):
     """As SciPy, torch and JAX: -oo where all terms are; the gradient of an infinite value is NaN, as theirs is."""
     code = sg.load(sg.parse("f(x[n,m])[i] = logsumexp[j](x[i,j])"), to, check=False)
