@@ -139,4 +139,23 @@ MENDED = {
         "out[i:n] = hypot(g[n-1-i], relu(h[i] - 0.1))"
     ),
     "a quotient that is 1 wherever it is one": "f(x, c) = sqrt(1 + exp(sin(c*(x + (2 + c)*(x**(-1)*x)))))",
+    "a logsumexp of -oo alone in a branch": "f(v[n], s) = where(s > 0, s, logsumexp[i](v[i]))",
+    "a smallest under a condition, of what may have no value": (
+        "f(w[n], s, t) = where(t > s, min[i](logaddexp(sqrt(1 + w[i]**2), cosh(s/3))), s)"
+    ),
+    "the smallest of what is infinitely steep elsewhere": "f(w[n], s): h[i] = cbrt(w[i]) + s; out = min[i](h[i])",
+    "the largest of lengths": "f(w[n,m]): h[i] = sqrt(sum[j](w[i,j]**2)); out = max[i](h[i])",
+    "an infinite slope in a branch, of a value that conditions read": (
+        "f(u[n], s): h = cbrt(mean[i](u[i])); out = where(where(h + s > -1.5, s, 2*s) < 0, h + s, 0)"
+    ),
+    "a piece under an equality, one branch of which is its neighbour": (
+        "f(x, z, w) = where(z != 0, x*z, where(w <= 0, z**0.5, 0.25))"
+    ),
+    "an infinite slope where nobody reads": "f(x[n], y): h[i] = sqrt(x[i])*y; out = h[0]",
+    "infinite slopes beside those that are read": "f(x[n], y): h[i] = log(x[i])*y; out[i:n-1] = h[i+1]*x[i]",
+    "infinite slopes beside a diagonal": "f(x[n,n], y): h[i,j] = y/x[i,j]; out[i] = h[i,i]*x[i,0]",
+    "what is computed under a condition, in a long expression": (
+        "f(x[n,m], y[n], w): h[i:n] = softplus(y[i]**2*atan2(w, y[i])); a[i:n] = where(i%2 == 0, h[i], x[i,m-1]); "
+        "out[i:n,j:m] = maximum(where(a[i] > 0.5, 2, a[i]), where(j == 1, w, a[i]))"
+    ),
 }

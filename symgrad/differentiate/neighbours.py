@@ -101,15 +101,27 @@ class _Pieces:
         condition, *pieces = self.node.args
         for holds, (thin, other) in ((True, pieces), (False, pieces[::-1])):
             if self._is_thin(condition, holds):
+                tie = condition if holds else _opposite(condition)
                 ties = self._ties(condition, holds)
                 needed = self._lacking(condition, holds, thin, other, ties)
                 if needed is None or not {i for c in needed for i in indices(c)} <= {i for i, _ in self.e.box}:
-                    return self.node
+                    return self._in_parts(tie, thin, other)
                 if not needed:
                     return other
                 lost = reduce(lambda a, b: apply("or", a, b), map(_opposite, needed))
-                return select(apply("and", condition if holds else _opposite(condition), lost), thin, other)
+                return select(apply("and", tie, lost), thin, other)
         return self.node
+
+    def _in_parts(self, tie: Expr, thin: Expr, other: Expr) -> Expr:
+        """The `where`, of which the piece under the equality may be a choice: one branch may be the neighbour's value,
+        and the other one not."""
+        if not (isinstance(thin, Apply) and thin.op == "select"):
+            return self.node
+        asked, *branches = thin.args
+        sides = zip((asked, _opposite(asked)), branches, strict=True)
+        ways = [select(apply("and", tie, side), branch, other) for side, branch in sides]
+        found = [replace(self, node=way).joined() if isinstance(way, Apply) else way for way in ways]
+        return found[1] if found[0] is other else found[0] if found[1] is other else self.node
 
     def _is_thin(self, condition: Expr, holds: bool) -> bool:
         """Whether it takes an equality of data for a condition to hold, in each way in which it can.
@@ -154,10 +166,12 @@ class _Pieces:
             for same, _ in ties:
                 zeros, equals, missed = [self._spelled(d) for d in same], 0, 0
                 for point in (_Point(k, self.function) for k in range(POINTS)):
-                    if not point.moved_to(zeros, self.slopes) or bool(point.value(asked)) != holds:
+                    if not point.moved_to(zeros, self.slopes):
                         missed += 1
                         if missed == MISSED and not equals:
                             return None
+                        continue
+                    if bool(point.value(asked)) != holds:
                         continue
                     lost = [c for c in own if not point.value(c)]
                     failing.update(dict.fromkeys(lost))

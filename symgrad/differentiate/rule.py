@@ -36,7 +36,7 @@ from ..ir import (
     Role,
     When,
     alive,
-    may_fail,
+    may_be_steep,
     ordered,
     recurrent,
     slopes_needed,
@@ -149,7 +149,7 @@ class Sweep(Joint):
 
     def _domain(self, e: Equation) -> Expr | None:
         """Where the adjoint of an equation is: where that is, and its cotangent may be other than 0."""
-        needed = self.needed.get(e, ()) if may_fail(e, self.function.table) else ()
+        needed = self.needed.get(e, ()) if may_be_steep(e, self.function.table) else ()
         conditions = dict.fromkeys((*e.conditions, *needed))
         return conjunction(conditions) if conditions else None
 
@@ -197,9 +197,8 @@ class Sweep(Joint):
         result = ref(e.target, *e.subscripts)
         if e.reduce == "logsumexp":
             return apply("exp", e.body - result)
-        if e.reduce in ("max", "min"):
+        for here in e.ties:
             count = self.new(f"count_{e.target}", e.target, Role.LOCAL)
-            here = apply("eq", e.body, result)
             self.statements.append(
                 Equation(count, e.subscripts, "sum", select(here, ONE, ZERO), e.box, e.where, e.when)
             )

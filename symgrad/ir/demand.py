@@ -11,10 +11,26 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from ..domain import Domain, Facts
-from ..expr import Apply, Expr, Index, Ref, conjunction, index, indices, is_exact, postorder, refs, substitute, value_of
+from ..expr import (
+    ZERO,
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    index,
+    indices,
+    is_exact,
+    postorder,
+    refs,
+    substitute,
+    value_of,
+)
+from ..expr.sizes import equal, tidy
 from ..ops import OPS
 from .data import Function
-from .equations import Equation, Role, spans
+from .equations import Equation, Role
 from .order import ordered
 from .reads import Conditions, read_under
 
@@ -48,8 +64,15 @@ def slopes_needed(function: Function) -> dict[Equation, Conditions]:
 
 
 def may_fail(e: Equation, tensors: Collection[str]) -> bool:
-    """Whether an element may have no finite value, or slope: it is computed by a function with a domain."""
+    """Whether an element may have no finite value: it is computed by a function with a domain."""
     return any(has_domain(n, tensors) for n in postorder(e.body))
+
+
+def may_be_steep(e: Equation, tensors: Collection[str]) -> bool:
+    """Whether an element may have no finite slope: it may have no value, is a logsumexp, whose slopes are 0/0 where all
+    of its terms are -oo, or is computed by a function that is infinitely steep somewhere."""
+    steep = (isinstance(n, Apply) and OPS[n.op].steep for n in postorder(e.body))
+    return e.reduce == "logsumexp" or may_fail(e, tensors) or any(steep)
 
 
 def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation, Conditions]]:
@@ -63,7 +86,7 @@ def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation
             needed = tuple(substitute(c, own) for c in demands.get(e.target, ()))
         yield e, needed
         for r, conditions in read_under(e, slopes).items():
-            mine = _of_axes(r, tuple(dict.fromkeys((*needed, *conditions))), e, function)
+            mine = _of_axes(r, tuple(dict.fromkeys((*needed, *conditions))), e, function, slopes)
             before = demands.get(r.name, mine)
             demands[r.name] = tuple(c for c in before if c in mine)
 
@@ -99,19 +122,46 @@ def _places(subscripts: Sequence[Expr]) -> list[Index]:
     return [index(f"#{axis}") for axis in range(len(subscripts))]
 
 
-def _of_axes(r: Ref, conditions: Conditions, e: Equation, function: Function) -> Conditions:
-    """Those of the conditions that say where in the tensor the element `r` stands, spoken in its axes."""
-    tensor = function.table.get(r.name)
-    if tensor is None or not spans(r.subscripts, tensor.shape, dict(e.box)):
+def _of_axes(r: Ref, conditions: Conditions, e: Equation, function: Function, parts: bool) -> Conditions:
+    """Those of the conditions that say where in the tensor the element `r` stands, spoken in its axes.
+
+    parts  also which part of the tensor is read at all: there are values for the others, but no cotangents
+    """
+    tensor, extents = function.table.get(r.name), dict(e.box)
+    if tensor is None:
         return ()
-    axes: dict[Expr, Expr] = dict(zip(r.subscripts, _places(r.subscripts), strict=True))
+    axes: dict[Expr, Expr] = {}
+    found: list[Expr] = []
+    for s, place, whole in zip(r.subscripts, _places(r.subscripts), tensor.shape, strict=True):
+        i, offset = _step(s)
+        if indices(offset) or any(other.name in function.table for other in refs(offset)):
+            return ()
+        if i is None or i in axes:
+            found.append(apply("eq", place, offset if i is None else tidy(axes[i] + offset)))
+            continue
+        axes[i] = tidy(place - offset)
+        end = tidy(extents[i] + offset)
+        found += [apply("ge", place, offset)] if offset is not ZERO else []
+        found += [apply("lt", place, end)] if not equal(end, whole) else []
+    if found and not parts:
+        return ()
     may_be_absent = set(function.optional)
-    return tuple(
+    found += (
         substitute(c, axes)
         for c in _implied(conditions, axes, e, function.facts)
         if all(isinstance(a, Index) for other in refs(c) for a in other.subscripts)  # there is such an element
         and not any(other.name in may_be_absent for other in refs(c))
     )
+    return tuple(found)
+
+
+def _step(subscript: Expr) -> tuple[Index | None, Expr]:
+    """The index that moves a subscript by one, and what is added to it; None where there is no such index."""
+    for i in indices(subscript):
+        offset = tidy(subscript - i)
+        if not indices(offset):
+            return i, offset
+    return None, subscript
 
 
 def _implied(conditions: Conditions, kept: Collection[Expr], e: Equation, facts: Facts) -> list[Expr]:

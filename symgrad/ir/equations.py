@@ -30,6 +30,7 @@ from ..expr import (
     Index,
     Number,
     Ref,
+    apply,
     conjuncts,
     folded,
     index,
@@ -175,6 +176,12 @@ class Equation:
     def conditions(self) -> tuple[Expr, ...]:
         """The conditions that `where` is the conjunction of, in the order in which they may be asked."""
         return () if self.where is None else tuple(conjuncts(self.where))
+
+    @property
+    def ties(self) -> tuple[Expr, ...]:
+        """The condition under which alone a point counts for the slope of a maximum: its value is the largest."""
+        largest = self.reduce in ("max", "min")
+        return (apply("eq", self.body, ref(self.target, *self.subscripts)),) if largest else ()
 
     def domain(self, facts: Facts = NOTHING) -> Domain:
         """The points at which the equation is evaluated; `facts` are those of its function."""

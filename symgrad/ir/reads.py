@@ -88,9 +88,9 @@ def _few(found: dict[Conditions, None], most: int) -> dict[Conditions, None]:
 
 def parts_of(e: Equation, slopes: bool = False) -> list[tuple[Expr, Conditions]]:
     """What an equation evaluates, each part with the conditions of its `where`, and the `where` itself; only what it
-    is differentiated by, if `slopes`."""
+    is differentiated by, if `slopes`: of a maximum the terms that are equal to it."""
     if slopes:
-        return [(e.body, e.conditions)]
+        return [(e.body, (*e.conditions, *e.ties))]
     condition = [] if e.where is None else [(e.where, ())]
     return [*((s, e.conditions) for s in e.subscripts), *condition, (e.body, e.conditions)]
 

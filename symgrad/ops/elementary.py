@@ -87,7 +87,7 @@ ELEMENTARY: tuple[Op, ...] = (
              error=errors.root, ieee=lambda a: math.sqrt(a) if a >= 0 else math.nan),
     function("cbrt", lambda x, y: 1 / (3 * y**2), lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
              lambda x: mp.sign(x) * mp.cbrt(abs(x)), spell={"numpy": "np.cbrt", "c": "cbrt"},
-             expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), monotone=1, series=False),
+             expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), steep=True, monotone=1, series=False),
     Op("hypot", 2, real(mp.hypot), lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
        lambda a, b: sympy.sqrt(a**2 + b**2), kinks=origin("x == y == 0"), associative=True, nonnegative=True,
        error=errors.summed),

@@ -87,6 +87,7 @@ class Op:
     domain      where it is defined, in words
     inside      what an argument may be replaced by where the value is not used (the last argument of div): languages
                 that evaluate both branches of a `where` stay inside of the domain by it; None: defined everywhere
+    steep       it has a value, but no finite slope, at a point inside of its domain
     kinks       where it has no derivative, and the value declared there
     sampled     whether mpmath computes it in milliseconds at every argument, to hundreds of digits; formulas of other
                 operators are not sampled for the bits they lose
@@ -122,6 +123,7 @@ class Op:
     result: str = "real"
     domain: str = EVERYWHERE
     inside: int | None = None
+    steep: bool = False
     kinks: tuple[Kink, ...] = ()
     sampled: bool = True
     kind: str = "function"
