@@ -42,6 +42,7 @@ class Node:
     constant  whether no tensor is read: arithmetic of numbers, sizes, options and indices
     declared  the name of the input that it is, all of it: the first rows of one are an array of their own
     over      the indices that are reduced with their extents (None: told by the subscripts), and by which `kind`
+    matmul    whether it sums a product of several arrays, which are then computed once
     origin    the serial of the node whose name this one takes
     """
 
@@ -189,7 +190,7 @@ def value(
         constant=not shape and not over and bool(nodes) and all(n.constant for n in nodes),
         declared="" if over else next(filter(None, same), ""),
         origin=origin,
-        kind=kind,
+        kind=kind if over else "none",
         over=over,
         matmul=matmul,
     )
