@@ -11,8 +11,7 @@ from ..expr import ONE, Expr
 from ..expr.sizes import never_negative
 from ..ops import OPS, Op
 from ..plan.arrays import tree as arrays
-from ..plan.arrays.below import below, children, plain_number
-from ..plan.arrays.divisors import not_zero
+from ..plan.arrays.below import below, children, not_zero, plain_number
 from ..plan.arrays.tree import Array, Copy, Elementwise, Item, Num, Real, Reduce, SizeOf, Slice, Take, Var
 from ..source import python as py
 from ..source.python import Attribute, Cut, Element, Expression, Name, Operation, Several, Word, call, integer, method

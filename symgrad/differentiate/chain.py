@@ -14,7 +14,7 @@ def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
     adjoint: dict[Expr, Expr] = {}
     known: dict[Expr, Expr] = {}
     for root, seed in roots:
-        adjoint[root] = _plus(adjoint.get(root, ZERO), seed)
+        adjoint[root] = combined("add", adjoint.get(root, ZERO), seed)
     order = values(*(root for root, _ in roots))
     for node in reversed(order):
         g = adjoint.get(node, ZERO)
@@ -25,7 +25,7 @@ def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
             continue
         for argument, partial in zip(node.args, derivative(*node.args, node), strict=True):
             if partial is not None and not isinstance(argument, Index):
-                adjoint[argument] = _plus(adjoint.get(argument, ZERO), times(g, partial, known))
+                adjoint[argument] = combined("add", adjoint.get(argument, ZERO), times(g, partial, known))
     return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint]
 
 
@@ -59,11 +59,11 @@ def _within(branch: Expr, factor: Expr) -> Expr:
     return ZERO if branch is ZERO else times(factor, branch)
 
 
-def _plus(a: Expr, b: Expr) -> Expr:
-    """`a + b`; two `where` with one condition are one."""
+def combined(op: str, a: Expr, b: Expr) -> Expr:
+    """A sum or a difference; two `where` with one condition are one."""
     if isinstance(a, Apply) and isinstance(b, Apply) and a.op == b.op == "select" and a.args[0].key is b.args[0].key:
-        return select(a.args[0], a.args[1] + b.args[1], a.args[2] + b.args[2])
-    return a + b
+        return select(a.args[0], apply(op, a.args[1], b.args[1]), apply(op, a.args[2], b.args[2]))
+    return apply(op, a, b)
 
 
 def everywhere(element: Ref) -> bool:

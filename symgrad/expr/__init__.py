@@ -29,6 +29,7 @@ from .nodes import (
     product,
     ref,
     select,
+    signed_factors,
     signed_total,
     terms_of,
     total,

@@ -511,6 +511,13 @@ def factors(node: Expr) -> tuple[list[Expr], list[Expr]]:
     return above, below
 
 
+def signed_factors(node: Expr) -> tuple[list[Expr], list[Expr], int]:
+    """The factors above and below the line but for 1, and the sign: there is none inside of a product."""
+    bare, negative = without_sign(node)
+    above, below = factors(bare)
+    return [f for f in above if f is not ONE], below, -1 if negative else 1
+
+
 def terms_of(root: Expr) -> list[tuple[Expr, int]]:
     """The terms of a sum, each with its sign, in order."""
     found: list[tuple[Expr, int]] = []

@@ -1,7 +1,7 @@
 """The data of every stage, and how it is written as mathematics."""
 
 from .binding import bind, extent_of, shape_of
-from .data import Derivative, Function, as_declared, names_of, with_names
+from .data import Derivative, Function, as_declared, names_of, recorded, rewritten, with_names
 from .demand import has_domain, in_place, may_be_steep, may_fail, on_demand, slopes_needed
 from .equations import (
     NEUTRAL,
@@ -20,7 +20,6 @@ from .equations import (
     dtype_of_part,
     spans,
 )
-from .history import recorded, rewritten
 from .latex import latex_equations, latex_of
 from .order import (
     Cycle,

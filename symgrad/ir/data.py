@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -191,3 +191,21 @@ def names_of(function: Function) -> set[str]:
     """The names that stand for something in `function`: those of tensors, sizes and options."""
     sizes = {d.name.lstrip("*") for d in function.dims}
     return {t.name for t in function.tensors} | sizes | {o.name for o in function.options}
+
+
+# which rewrites made an equation
+
+
+def recorded(rewrite: str, before: Iterable[Equation], after: Iterable[Equation]) -> tuple[Equation, ...]:
+    """The equations `after` a rewrite. Each that was not there before it knows its name, and those of the rewrites that
+    made what it replaces: what was the last equation of the same tensor."""
+    known = {e: e.rewrites for e in before}
+    earlier = {e.target: made for e, made in known.items()}
+    return tuple(
+        e if e in known else replace(e, rewrites=(*(e.rewrites or earlier.get(e.target, ())), rewrite)) for e in after
+    )
+
+
+def rewritten(rewrite: str, before: Function, after: Function) -> Function:
+    """The function after a rewrite, whose equations know it."""
+    return replace(after, statements=recorded(rewrite, before.statements, after.statements))

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
+from ..differentiate.chain import combined
 from ..expr import (
     ARGUMENT,
     ZERO,
@@ -121,7 +122,7 @@ def _asked_once(e: Equation) -> Equation:
 
     def inner(node: Expr) -> Expr:
         if isinstance(node, Apply) and node.op in ("add", "sub"):
-            return _one_where(node)
+            return combined(node.op, *node.args)
         if not (isinstance(node, Apply) and node.op == "select"):
             return node
         condition, *branches = node.args
@@ -147,14 +148,6 @@ def _is_total(body: Expr, condition: Expr) -> bool:
         if outside or isinstance(node, Apply) and not OPS[node.op].total:
             return False
     return True
-
-
-def _one_where(node: Apply) -> Expr:
-    """where(c, a, b) + where(c, p, q) as where(c, a + p, b + q)."""
-    a, b = node.args
-    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == b.op == "select" and a.args[0].key is b.args[0].key:
-        return select(a.args[0], apply(node.op, a.args[1], b.args[1]), apply(node.op, a.args[2], b.args[2]))
-    return node
 
 
 # candidates

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from math import prod
 from typing import Union
 
@@ -122,7 +122,7 @@ class Normal:
         """The normal form of `root`; `inline` may give the polynomial that an element stands for."""
         done: dict[Expr, Poly] = {}
         changed: set[Expr] = set()  # what `inline` replaced something in
-        for node in pending((root,), done, self._operands):
+        for node in pending((root,), done, partial(_operands, guarded=self.guarded)):
             found = inline(node) if isinstance(node, Ref) else None
             if found is not None:
                 done[node] = found
@@ -144,9 +144,6 @@ class Normal:
             if len(done[node]) > SMALL:
                 raise TooLarge
         return done[root]
-
-    def _operands(self, node: Expr) -> tuple[Expr, ...]:
-        return _operands(node, self.guarded)
 
     def _combine(self, node: Apply, parts: list[Poly]) -> Poly:
         if node.op == "add":

@@ -23,6 +23,7 @@ from symgrad.expr import (
     index,
     indices,
     postorder,
+    preorder,
     ref,
     refs,
     select,
@@ -111,6 +112,8 @@ def test_walks():
     assert list(postorder(body)) == [I, XI, sine, ONE, I + 1, shifted, sine * shifted, body]
     assert I + 1 not in values(body) and ref("x", I + 1) in values(body)
     assert values(body, closed=lambda n: n is body.args[0])[0] is body.args[0]
+    assert list(preorder([body], lambda n: n.args)) == [body, sine * shifted, sine, XI, I, shifted, I + 1, ONE]
+    assert list(preorder([body], lambda n: n.args if n is body else ())) == [body, sine * shifted, sine]
     assert (indices(XI * YJ), refs(XI * YJ)) == ((I, J), (XI, YJ))
 
 

@@ -27,6 +27,7 @@ from ...expr import (
     product,
     ref,
     refs,
+    signed_factors,
     substitute,
     transform,
 )
@@ -39,7 +40,6 @@ from ..conditions import all_of
 from ..narrow import Known, counting
 from .affine import Extents, Sizes
 from .layout import pack_of
-from .products import signed_factors
 from .tree import Array, Num, Pad, Var
 from .tree import Elementwise as Entry
 

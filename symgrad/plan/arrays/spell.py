@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, values
+from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, signed_factors, values
 from ...ir import NEUTRAL, Dtype, Equation
 from .affine import product as points_of
 from .elements import Reader
 from .layout import frame, is_pack
 from .matrices import matrix_value
-from .products import counted, signed_factors
 from .taking import Axes, as_index, permuted, whole
 from .tree import Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape
 from .values import KEPT, Value
@@ -101,7 +100,7 @@ class Speller(Reader):
         missing = [i for i in reduced if i not in value.labels]
         if kind == "sum":
             for i in missing:
-                fixed, under = counted(fixed, under, extents[i])
+                fixed, under = _counted(fixed, under, extents[i])
             mean = [extents[i] for i in reduced if i in value.labels]
             if mean and all(any(u is m for u in under) for m in mean):
                 for m in mean:
@@ -197,7 +196,7 @@ class Speller(Reader):
             return None
         missing = [i for i in reduced if not any(i in v.labels for v in operands)]
         for i in missing:
-            fixed, under = counted(fixed, under, extents[i])
+            fixed, under = _counted(fixed, under, extents[i])
         result = self._matmul(operands, shown, reduced, extents) if len(operands) == 2 else None
         if result is None or _turned_twice(result, shown):
             result = self._einsum(operands, shown) or result
@@ -328,3 +327,10 @@ def _divisors(below: Sequence[Expr], groups: Groups) -> Groups | None:
 def _box_only(body: Expr, extents: Mapping[Index, Expr]) -> Equation:
     found = indices(body)
     return Equation("", found, "none", body, tuple((i, extents[i]) for i in extents if i in found))
+
+
+def _counted(above: list[Expr], below: list[Expr], extent: Expr) -> tuple[list[Expr], list[Expr]]:
+    """Times the number of points of an index that nothing mentions; a mean's divisor cancels it."""
+    if any(b is extent for b in below):
+        return above, [b for k, b in enumerate(below) if k != next(j for j, x in enumerate(below) if x is extent)]
+    return [extent, *above], below

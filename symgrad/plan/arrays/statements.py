@@ -12,10 +12,9 @@ from ...ops.matrices import MATRICES
 from ..program import Item, Procedure, Program, Recurrence, Step
 from ..trees import parts
 from .affine import Sizes
-from .below import below, is_array
+from .below import below, is_array, not_zero, options_that_divide
 from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Unpack, Update, flat, replaced, tops
-from .divisors import not_zero, options_that_divide
 from .guards import Line, arrays_in, by_guards, names_read, targets_of
 from .layout import Pattern, kept_axes
 from .named import named

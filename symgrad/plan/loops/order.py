@@ -374,10 +374,8 @@ def _element(e: Equation) -> Ref:
 
 def _divided(condition: Expr | None, changing: Set[Index]) -> tuple[Expr | None, Expr | None]:
     """The part of a condition that is decided without the indices `changing`, and the rest."""
-    parts: list[list[Expr]] = [[], []]
-    for part in conjuncts(condition) if condition is not None else []:
-        parts[not changing.isdisjoint(indices(part))].append(part)
-    decided, rest = (conjunction(p) if p else None for p in parts)
+    parts = [] if condition is None else conjuncts(condition)
+    decided, rest = (all_of(c for c in parts if changing.isdisjoint(indices(c)) is alone) for alone in (True, False))
     return decided, rest
 
 
