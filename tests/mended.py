@@ -158,4 +158,8 @@ MENDED = {
         "f(x[n,m], y[n], w): h[i:n] = softplus(y[i]**2*atan2(w, y[i])); a[i:n] = where(i%2 == 0, h[i], x[i,m-1]); "
         "out[i:n,j:m] = maximum(where(a[i] > 0.5, 2, a[i]), where(j == 1, w, a[i]))"
     ),
+    "a value that two branches read": (
+        "f(x[n], a, b): h[i] = sqrt(x[i]); out[i] = where(a > 0, h[i], 0) + where(b > 0, h[i], 0)"
+    ),
+    "infinite slopes between two elements that are read": "f(x[n], y): h[i] = sqrt(x[i]); out = h[0] + h[n-1]*y",
 }

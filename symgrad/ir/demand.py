@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TypeGuard
 
 from ..domain import Domain, Facts
@@ -32,7 +33,7 @@ from ..ops import OPS
 from .data import Function
 from .equations import Equation, Role
 from .order import ordered
-from .reads import Conditions, read_under
+from .reads import CASES, Conditions, evaluated, joined, parts_of, read_under
 
 
 def on_demand(
@@ -78,17 +79,27 @@ def may_be_steep(e: Equation, tensors: Collection[str]) -> bool:
 def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation, Conditions]]:
     """The equations from the last one on, each with the conditions under which alone its element is needed."""
     first = {r.name: number for number, e in reversed(list(enumerate(function.statements))) for r in e.reads}
-    demands: dict[str, Conditions] = {}  # on each tensor, of all its readers so far; its axes are places
+    demands: dict[str, dict[Conditions, None]] = {}  # the cases in which each tensor is read; its axes are places
     for number, e in reversed(list(enumerate(function.statements))):
         tensor, needed = function.table[e.target], Conditions()
         if tensor.role == Role.LOCAL and e.fills(tensor) and number < first.get(e.target, 0):
             own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
-            needed = tuple(substitute(c, own) for c in demands.get(e.target, ()))
+            needed = tuple(substitute(c, own) for c in _one_of(demands.get(e.target, ())))
         yield e, needed
-        for r, conditions in read_under(e, slopes).items():
-            mine = _of_axes(r, tuple(dict.fromkeys((*needed, *conditions))), e, function, slopes)
-            before = demands.get(r.name, mine)
-            demands[r.name] = tuple(c for c in before if c in mine)
+        for r, cases in evaluated(parts_of(e, slopes), slopes=slopes).items():
+            if isinstance(r, Ref):
+                asked = (tuple(dict.fromkeys((*needed, *case))) for case in cases)
+                demands.setdefault(r.name, {}).update((_of_axes(r, c, e, function, slopes), None) for c in asked)
+
+
+def _one_of(cases: Collection[Conditions]) -> Conditions:
+    """What holds in one of the cases at least: what is common to all, and that the rest of one of them does."""
+    few = joined(cases)
+    common = tuple(c for c in few[0] if all(c in case for case in few)) if few else ()
+    rests = [tuple(c for c in case if c not in common) for case in few]
+    if not rests or len(rests) > CASES or not all(rests):
+        return common
+    return (*common, reduce(lambda a, b: apply("or", a, b), map(conjunction, rests)))
 
 
 def in_place(function: Function) -> Function:

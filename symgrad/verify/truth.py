@@ -25,6 +25,7 @@ from ..expr import Apply, indices
 from ..ir import Function, unconditional
 from .cases import Case
 from .reference import Declaration, Trace
+from .rounding import REACH
 from .sizes import boxes
 from .text import Array, Values, moved, together
 
@@ -149,7 +150,7 @@ def differences(
     Every coordinate alone where there are at most four, random directions otherwise.
     """
     names = [n for n in gradients if gradients[n].size]
-    finite = all(mp.isfinite(g) for n in names for g in gradients[n].ravel())
+    finite = all(mp.isfinite(g) and mp.mag(g or 1) <= REACH for n in names for g in gradients[n].ravel())
     count = sum(gradients[n].size for n in names)
     if not finite or not count:
         return None
