@@ -30,7 +30,7 @@ def match(pattern: Expr, node: Expr, variables: frozenset[Expr], bound: Binding 
         return _match_all(pattern.args, node.args, variables, bound) if same else None
     if isinstance(pattern, Apply) and isinstance(node, Apply) and pattern.op == node.op:
         found = _match_all(pattern.args, node.args, variables, bound)
-        if found is None and OPS[pattern.op].commutative:
+        if found is None and OPS[pattern.op].commutative and pattern.args[0] is not pattern.args[1]:
             found = _match_all(pattern.args, tuple(reversed(node.args)), variables, bound)
         return found
     return None
@@ -40,7 +40,7 @@ def _match_all(
     patterns: Iterable[Expr], nodes: Iterable[Expr], variables: frozenset[Expr], bound: Binding
 ) -> Binding | None:
     current: Binding | None = bound
-    for p, n in zip(patterns, nodes, strict=True):
+    for p, n in dict.fromkeys(zip(patterns, nodes, strict=True)):
         if current is None:
             return None
         current = match(p, n, variables, current)

@@ -39,11 +39,14 @@ def _normalised(function: Function, e: Equation) -> tuple[Expr, Expr, list[Expr]
     products = [n for n in (postorder(e.body) if box else ()) if isinstance(n, Apply) and n.op in ("mul", "div")]
     inner = {a for n in products for a in n.args}
     for node in products:
+        if node in inner:
+            continue  # a part of a longer product
         above, below = factors(node)
-        if node in inner or node is e.body and len(above) + len(below) == 2:
-            continue  # a part of a longer product; a value that has a name
-        for u in (u for u in above if {*u.indices} == box):
-            for s in (s for s in (*below, *above) if {*s.indices} < box and _is_statistic(function, s, u)):
+        if node is e.body and len(above) + len(below) == 2:
+            continue  # a value that has a name
+        kept = dict.fromkeys(s for s in (*below, *above) if {*s.indices} < box)
+        for u in dict.fromkeys(u for u in above if kept and {*u.indices} == box):
+            for s in (s for s in kept if _is_statistic(function, s, u)):
                 under = any(s is b for b in below)
                 if under:
                     return node, u / s, _without(above, u), _without(below, s)
