@@ -42,6 +42,11 @@ def test_a_chain_ends(declare: Callable[[], Any], call: Callable[[Any], object])
     assert call(declare())
 
 
+def test_a_power_of_many_equal_factors_ends() -> None:
+    lines = "; ".join(f"v{k + 1} = v{k}*v{k}" for k in range(14))
+    assert sg.generate(sg.parse(f"f(v0): {lines}; out = v14"), to="c")
+
+
 def test_the_garbage_collector_is_as_it_was() -> None:
     assert gc.isenabled()
     with pytest.raises(sg.UnsupportedError):

@@ -44,15 +44,13 @@ def plain_number(array: Array) -> bool:
     return all(isinstance(b, numbers) or isinstance(b, Var) and b.number for b in below(array))
 
 
-def below(array: Array) -> list[Array]:
+def below(array: Array) -> Iterator[Array]:
     """`array` and everything it is computed from."""
-    found: list[Array] = []
     stack = [array]
     while stack:
         node = stack.pop()
-        found.append(node)
-        stack.extend(children(node))
-    return found
+        yield node
+        stack += children(node)
 
 
 def sizes_in(items: Iterable[object]) -> list[Expr]:

@@ -174,7 +174,7 @@ def _masks(
 
 def _often(some: Counter[Array]) -> list[Array]:
     few = [a for a in some if _is_guard(a) or any(isinstance(b, (Reshape, Windows)) for b in below(a))]
-    found = sorted((a for a, n in some.items() if n >= (2 if a in few else OFTEN)), key=lambda a: len(below(a)))
+    found = sorted((a for a, n in some.items() if n >= (2 if a in few else OFTEN)), key=lambda a: len([*below(a)]))
     return [a for a in found if not any(some[b] == some[a] and b != a and a in below(b) for b in found)]
 
 
@@ -183,7 +183,7 @@ def _nameable(s: Statement) -> list[Array]:
     combined from its end; the inner ones first."""
     found: dict[Array, None] = {}
     for top in tops(s):
-        every = below(top)
+        every = [*below(top)]
         outer = [a for a in every if isinstance(a, Windows)]
         inside = [a.base for a in outer]
         backwards = [a.base for a in every if isinstance(a, Scan) and a.reverse and isinstance(a.base, Concatenate)]
