@@ -162,4 +162,10 @@ MENDED = {
         "f(x[n], a, b): h[i] = sqrt(x[i]); out[i] = where(a > 0, h[i], 0) + where(b > 0, h[i], 0)"
     ),
     "infinite slopes between two elements that are read": "f(x[n], y): h[i] = sqrt(x[i]); out = h[0] + h[n-1]*y",
+    "a root that no branch may read": (
+        "f(v[n], c[k]): h = sqrt(sum[j](v[j]**2)); out[i:k] = where(c[i] > 0, h*c[i], 0)"
+    ),
+    "a logarithm that one of two branches reads, or none": (
+        "f(x, w, u) -> y: h = sqrt(x)*x + log(x); y = where(w > 0, h, 0) + where(u > 0, 2*h, 1)"
+    ),
 }

@@ -37,6 +37,7 @@ from ..ir import (
     When,
     alive,
     may_be_steep,
+    needed_at_times,
     ordered,
     recurrent,
     slopes_needed,
@@ -73,6 +74,7 @@ class Sweep(Joint):
         smooth = sloped(function)
         pairs = list(zip(function.statements, smooth.statements, strict=True))
         self.bodies = {e: other.body for e, other in pairs}
+        self.at_times = needed_at_times(smooth)
         found = slopes_needed(smooth)
         self.needed = {e: found[other] for e, other in pairs if other in found}
         self.touched = {*function.outputs, *(recurrent(function.statements) & needed)}
@@ -149,8 +151,11 @@ class Sweep(Joint):
 
     def _domain(self, e: Equation) -> Expr | None:
         """Where the adjoint of an equation is: where that is, and its cotangent may be other than 0."""
-        needed = self.needed.get(e, ()) if may_be_steep(e, self.function.table) else ()
+        steep = may_be_steep(e, self.function.table)
+        needed = self.needed.get(e, ()) if steep else ()
         conditions = dict.fromkeys((*e.conditions, *needed))
+        if steep and e.target in self.at_times and not any(refs(c) for c in needed):
+            conditions[apply("ne", ref(self.cotangent[e.target], *e.subscripts), ZERO)] = None
         return conjunction(conditions) if conditions else None
 
     def _contribute(self, element: Ref, adjoint: Expr, box: Box, where: Expr | None, when: When) -> None:

@@ -2,7 +2,7 @@
 
 from .binding import bind, extent_of, shape_of
 from .data import Derivative, Function, as_declared, names_of, recorded, rewritten, with_names
-from .demand import has_domain, in_place, may_be_steep, may_fail, on_demand, slopes_needed
+from .demand import has_domain, in_place, may_be_steep, may_fail, needed_at_times, on_demand, slopes_needed
 from .equations import (
     NEUTRAL,
     REDUCTIONS,

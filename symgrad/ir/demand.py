@@ -64,6 +64,23 @@ def slopes_needed(function: Function) -> dict[Equation, Conditions]:
     return {e: needed for e, needed in _needed(function, slopes=True) if needed}
 
 
+def needed_at_times(function: Function) -> set[str]:
+    """The locals that nothing is differentiated by but on conditions on data: all of their cotangent may be 0."""
+    always = {t.name for t in function.tensors if t.role != Role.LOCAL}
+    before: set[str] = set()
+    while before != always:
+        before = set(always)
+        for e in reversed(function.statements):
+            if e.target in always:
+                found = evaluated(parts_of(e, slopes=True), slopes=True)
+                always |= {r.name for r, cases in found.items() if isinstance(r, Ref) and not all(map(_of_data, cases))}
+    return {t.name for t in function.tensors} - always
+
+
+def _of_data(conditions: Conditions) -> bool:
+    return any(refs(c) for c in conditions)
+
+
 def may_fail(e: Equation, tensors: Collection[str]) -> bool:
     """Whether an element may have no finite value: it is computed by a function with a domain."""
     return any(has_domain(n, tensors) for n in postorder(e.body))

@@ -187,7 +187,8 @@ def _candidates(
 def _mergeable(derivative: Derivative, gradient: Sequence[Equation]) -> frozenset[str]:
     """The gradient intermediates that are a sum over whole equations, and may be written in place."""
     outputs, table = set(derivative.function.outputs), derivative.function.table
-    kept, guarded = outputs | recurrent(gradient), has_domains(derivative)
+    asked = {r.name for e in gradient if e.where is not None for r in refs(e.where)}  # which is read as it is
+    kept, guarded = outputs | recurrent(gradient) | asked, has_domains(derivative)
     return frozenset(
         target
         for target, equations in by_target(gradient).items()
