@@ -101,7 +101,7 @@ class C(Backend):
             flat = accumulated(flat)
         both = nests(flat, language)
         symbols = [f"{primal.name}_{which}{end}" for which in ("forward", "backward") for end in ("", "_batch")]
-        file = File(both, symbols, guard(primal.name))
+        file = File(both, symbols, guard(primal.name), vector=point is None)
         found: list[Printed] = []
         for procedure, nest in zip((flat.forward, flat.backward), both, strict=True):
             one = Builder(flat, procedure, nest, size_names(program), point is not None, self.options, file).printed()

@@ -33,6 +33,7 @@ from ..plan.loops import expressions as expressions_of
 from ..plan.loops.contract import begin, parts_of, stride
 from ..plan.loops.dependence import tag
 from ..plan.loops.integers import sides
+from ..plan.loops.order import LANES
 from ..source import tree
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Expression, Name, Number, Operation, Type
 from . import c_contract, c_lapack
@@ -50,7 +51,6 @@ _IN_PLACE = {"add": "+=", "sub": "-=", "mul": "*=", "div": "/="}
 LONGEST_NOTE = 4 * 88  # characters of an equation that a reader would read
 NULL = Name("NULL")
 
-LANES = 8  # doubles in the widest registers: fewer turns than that are no faster side by side
 
 
 class Body:
@@ -88,7 +88,7 @@ class Body:
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
         by_key = {e.key: name for name, e in self._extents.items()}
-        self.build = Expressions(self._kinds, shapes, given, by_key, negative, names.of, names.local)
+        self.build = Expressions(self._kinds, shapes, given, by_key, negative, names.of, names.local, names.vector)
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.calls: dict[str, None] = {}  # the functions of matrices that may fail
         self._status = ""
@@ -161,7 +161,7 @@ class Body:
 
     def extent(self, extent: Expr, build: Expressions | None = None) -> Expression:
         """A size that is computed, 0 where it would be negative; `build` is for a macro, which calls no function."""
-        plain = build or Expressions(self._kinds, {}, named=self._names.of, local=self._names.local)
+        plain = build or Expressions(self._kinds, {}, named=self._names.of, local=self._names.local, vector=self._names.vector)
         if isinstance(extent, Apply) and extent.op == "maximum" and extent.args[1] is ZERO:
             return self.extent(extent.args[0], build)
         extent = transform(extent, _plain_maximum)
@@ -457,7 +457,9 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
 
 
 def _sums(body: tree.Block, end: Expression) -> tuple[tuple[str, str], ...]:
-    """The scalars that the turns of a loop add to, or multiply; none where their order is not free, or they are few."""
+    """The scalars that the turns of a loop add to, multiply or compare, each with the operator; none where their order
+    is not free, or they are few."""
+    ways = {"+=": "+", "-=": "+", "*=": "*", "/=": "*", "max=": "max", "min=": "min"}
     found: dict[tuple[str, str], None] = {}
     for node in tree.walk(*body):
         if isinstance(node, (tree.Return, tree.Loop)):
@@ -465,6 +467,6 @@ def _sums(body: tree.Block, end: Expression) -> tuple[tuple[str, str], ...]:
         if isinstance(node, tree.Store) and node.how != "=":
             if not isinstance(node.target, Name):
                 return ()
-            found["+" if node.how in ("+=", "-=") else "*", node.target.name] = None
+            found[ways[node.how], node.target.name] = None
     few = isinstance(end, Number) and float(end.text) < LANES
     return () if few else tuple(found)

@@ -38,6 +38,7 @@ from ..ops import OPS, in_others
 from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides
 from ..source.tree import BOOL, INT, REAL, SIZE, Call, Cast, Element, Expression, Name, Number, Operation, Type
+from . import c_vector
 from .c_print import INFIX, LIBM, PREFIX
 
 
@@ -87,6 +88,7 @@ class Expressions:
     negative  options that are below 0 as they are declared: no size_t until they have been added to something
     named     what a tensor, size, option or index of the nest is called in print
     local     what a function of the file is called that stands for an operator, or for what C lacks
+    vector    whether loops over arrays shall become vectors: c_vector.py
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Expressions:
         negative: Collection[str] = (),
         named: Callable[[Index | Ref], str] = lambda node: node.name,
         local: Callable[[str], str] = str,
+        vector: bool = False,
     ) -> None:
         self._kinds = kinds
         self._shapes = shapes
@@ -106,6 +109,7 @@ class Expressions:
         self._negative = negative
         self._named = named
         self._local = local
+        self._vector = vector
         self._types: dict[Expr, str] = {}
         self._done: dict[tuple[Expr, str], Expression] = {}
         self._rows: dict[Ref, tuple[str, Expr]] = {}
@@ -244,6 +248,8 @@ class Expressions:
         if node.op == "oo":
             return Name("INFINITY")
         row = OPS[node.op]
+        if self._vector and c_vector.SPELLING in row.spell:
+            return Call(self._local(row.spell[c_vector.SPELLING]), parts)
         word = row.spell.get("c", node.op)
         if isinstance(node.op, Filled) or row.helper is not None:
             return Call(self._local(word), parts)

@@ -36,7 +36,7 @@ from ..source.tree import (
     Verbatim,
     names_in,
 )
-from . import c_contract, c_lapack, series
+from . import c_contract, c_lapack, c_vector, series
 from .c_expressions import Expressions, language
 from .c_names import File
 from .helpers import formulas, steps
@@ -87,20 +87,23 @@ def local_functions(
     constants = (Constant(file.local("PI"), PI, "PI"),) if "PI" in words else ()
     integers = [make(file.local(word)) for word, make in _INTEGERS.items() if word in words]
     by_hand = [_verbatim(word, text, file, single) for word, text in _BY_HAND.items() if word in words]
+    vector = [_verbatim(word, c_vector.TEXTS[word], file, single) for word in c_vector.needed(words)]
     lapack = [
         _verbatim(word, text, file, single)
         for word, text in c_lapack.texts([w for w in words if w.startswith(c_lapack.PREFIX)]).items()
     ]
-    return constants, (*integers, *by_hand, *lapack, *operators)
+    return constants, (*integers, *by_hand, *lapack, *vector, *operators)
 
 
 def _verbatim(word: str, text: str, file: File, single: bool) -> Verbatim:
     """A function that is written by hand, with the words of its type of real numbers."""
-    functions = {name: file.local(name) for name in (word, *map(c_lapack.name_of, c_lapack.NEEDS.get(word, ())))}
-    lines = Template(text).substitute(_WORDS[single], **functions).split("\n")
+    others = (*map(c_lapack.name_of, c_lapack.NEEDS.get(word, ())), *c_vector.NEEDS.get(word, ()))
+    functions = {name: file.local(name) for name in (word, *others)}
+    lines = Template(text).substitute({**_WORDS[single], **c_vector.words(single), **functions}).split("\n")
     includes = ["lapacke.h", "stdlib.h", "string.h"] if word.startswith(c_lapack.PREFIX) else []
     includes += ["math.h"] if word in c_lapack.OF_MATH else []
     includes += c_contract.INCLUDES if word == c_contract.NAME else []
+    includes += c_vector.INCLUDES if word in c_vector.TEXTS else []
     return Verbatim(functions[word], tuple(lines), word, tuple(includes))
 
 
@@ -256,4 +259,4 @@ def _formula(op: Filled, file: File) -> Function:
 def _numbers(names: Iterable[str], file: File) -> Expressions:
     """Builds expressions of real numbers that have these names."""
     kinds = dict.fromkeys(names, Dtype.REAL)
-    return Expressions(kinds, dict.fromkeys(kinds, ()), local=file.local)
+    return Expressions(kinds, dict.fromkeys(kinds, ()), local=file.local, vector=file.vector)

@@ -62,10 +62,12 @@ class File:
 
     symbols  what it exports
     guard    the macro by which its header is read once
+    vector   whether its loops shall become vectors: c_vector.py
     """
 
-    def __init__(self, nests: Iterable[Nest], symbols: Iterable[str], guard: str) -> None:
+    def __init__(self, nests: Iterable[Nest], symbols: Iterable[str], guard: str, vector: bool = False) -> None:
         self.guard = guard
+        self.vector = vector
         self._scope = Scope(symbols, LIBM, *(symbols_of(nest) for nest in nests), *(counters(nest) for nest in nests))
         self._given: dict[str, str] = {}
 
@@ -93,7 +95,7 @@ class Names:
     """
 
     def __init__(self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], file: File) -> None:
-        self.local = file.local
+        self.local, self.vector = file.local, file.vector
         own = (*symbols_of(nest), *counters(nest), *fixed.values(), *wishes)
         self._scope = Scope(filter(file.reserved, own), called(nest))
         self._refs = {name: self._scope.new(wish) for name, wish in fixed.items()}

@@ -153,6 +153,9 @@ class Printer:
             case Local(name, kind, value, changes):
                 head = f"{self._declared(kind, name, changes)} ="
                 return laid_out([head, EQUALS, *self.pieces(value), ";"], indent)
+            case Store(target, value, "max=" | "min=" as how):
+                better = Operation("gt" if how == "max=" else "lt", (value, target))
+                return self.statement(Store(target, Operation("select", (better, value, target))), depth)
             case Store(target, value, how):
                 return laid_out([*self.pieces(target), f" {how}", EQUALS, *self.pieces(value), ";"], indent)
             case Loop():

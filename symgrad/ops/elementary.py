@@ -66,8 +66,8 @@ def _chord(x: Expr) -> Expr:
 
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
-    function("exp", lambda x, y: y, value=exponential, inside=0, nonnegative=True, grows="right", monotone=1,
-             of_logs=True, error=errors.by_size),
+    function("exp", lambda x, y: y, value=exponential, spell={"c loops": "vector_exp"}, inside=0, nonnegative=True,
+             grows="right", monotone=1, of_logs=True, error=errors.by_size),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
              inside=0, nonnegative=True, grows="right", monotone=1),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=0, grows="right",
@@ -109,7 +109,7 @@ ELEMENTARY: tuple[Op, ...] = (
     function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=0, grows="both", monotone=1, error=errors.grows),
     function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=0, nonnegative=True, grows="both",
              error=errors.grows),
-    function("tanh", lambda x, y: 1 - y**2, monotone=1, error=errors.flat),
+    function("tanh", lambda x, y: 1 - y**2, spell={"c loops": "vector_tanh"}, monotone=1, error=errors.flat),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
     function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: 1 / cosh(x) ** 2,
              expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),

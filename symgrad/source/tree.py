@@ -140,7 +140,8 @@ class Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
-    """A value goes to a variable or an element: `how` is =, +=, -=, *= or /=."""
+    """A value goes to a variable or an element: `how` is =, +=, -=, *= or /=; a variable keeps the larger or smaller of
+    itself and the value by max= and min=."""
 
     target: Expression
     value: Expression
@@ -152,7 +153,7 @@ class Loop:
     """`index` runs over first <= index < end; from the last one down if `reverse`.
 
     tag   parallel: each turn writes elements of its own; reduction: what several write is only added to; else serial
-    sums  of an innermost loop in which only scalars are added to, or multiplied: each with its operator
+    sums  of an innermost loop in which only scalars are added to, multiplied, or the largest: each with its operator
     """
 
     index: str

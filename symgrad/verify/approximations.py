@@ -1,4 +1,4 @@
-"""Functions of a printed file that approximate one which its language lacks: erfcx in C.
+"""Functions of a printed file that approximate one: erfcx, which C lacks; exp and tanh for vectors.
 
 Over the reals they are something else, which many digits would tell. So the text of such a function is executed in the
 arithmetic that it is printed for, every operation rounded to its format, and compared with the function whose name it
@@ -25,9 +25,25 @@ POINTS = 160
 TURN = (5**0.5 - 1) / 2  # multiples of it, modulo 1, are spread evenly
 
 
-# between which numbers, for the bits of each format, a function is compared: where its result is one of that format
-APPROXIMATED: Mapping[str, Mapping[int, tuple[float, float]]] = {"erfcx": {53: (-26.5, 1e300), 24: (-9.25, 1e37)}}
-GRANTED = 4.0  # units in the last place that it may be off
+@dataclass(frozen=True, slots=True)
+class Approximated:
+    """What is granted to a function.
+
+    operator  what it computes
+    ulps      how many units in the last place it may be off
+    within    between which numbers, for the bits of each format: where its result is one of that format
+    """
+
+    operator: str
+    ulps: float
+    within: Mapping[int, tuple[float, float]]
+
+
+APPROXIMATED: Mapping[str, Approximated] = {
+    "erfcx": Approximated("erfcx", 4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
+    "vector_exp": Approximated("exp", 2.0, {53: (-708.0, 709.5), 24: (-87.0, 88.5)}),
+    "vector_tanh": Approximated("tanh", 3.0, {53: (-30.0, 1e300), 24: (-15.0, 1e37)}),
+}
 
 
 def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any], Number]:
@@ -38,27 +54,28 @@ def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any
 
     code = FunctionType(function.__code__, {**function.__globals__, "_literal": literal})
     with rounding(chosen, chosen.bits):
-        for x in points(*APPROXIMATED[name][chosen.bits], chosen.bits):
+        for x in points(*granted.within[chosen.bits], chosen.bits):
             try:
-                found, truth = lift(code(lift(x))).value, _truth(name, x, chosen.bits)
+                found, truth = lift(code(lift(x))).value, _truth(granted.operator, x, chosen.bits)
             except Fault as fault:
                 raise type(fault)(f"{name}({x!r}) {fault}") from fault
             except Exception as error:
                 raise Fault(f"{name}({x!r}): {type(error).__name__}: {error}") from error
             with mp.workprec(2 * chosen.bits):
-                off = abs(found - truth) / mpmath.ldexp(1, int(mp.mag(truth)) - chosen.bits)
-                if not off <= GRANTED:
+                unit = mpmath.ldexp(1, int(mp.mag(truth or 1)) - chosen.bits)
+                off = abs(found - truth) / unit
+                if not off <= granted.ulps:
                     raise Fault(
                         f"{name}({x!r}) is {mpmath.nstr(found, 20)}, where it should be {mpmath.nstr(truth, 20)}: "
-                        f"{mpmath.nstr(off, 3)} units in the last place off, {GRANTED:g} are granted"
+                        f"{mpmath.nstr(off, 3)} units in the last place off, {granted.ulps:g} are granted"
                     )
-    return of(OPS[name].value, 2 * GRANTED)
+    return of(OPS[granted.operator].value, 2 * granted.ulps)
 
 
 @lru_cache(maxsize=4096)
-def _truth(name: str, x: float, bits: int) -> Any:
+def _truth(operator: str, x: float, bits: int) -> Any:
     with mp.workprec(2 * bits + 16):
-        return OPS[name].value(mpmath.mpf(x))
+        return OPS[operator].value(mpmath.mpf(x))
 
 
 def points(low: float, high: float, bits: int) -> Iterator[float]:

@@ -1,15 +1,16 @@
-"""Functions of whole matrices that a printed C file calls by `lapack_<name>`, and `contract`: on Numbers, what they
-compute.
+"""Functions of a printed C file that the check does not execute as text: of whole matrices, `lapack_<name>` and
+`contract`, and of the bits of a number. On Numbers, what they compute.
 
-Their bodies, which call LAPACKE, or compute with vectors, are not executed here; that they do the same is seen where
-the compiled code runs.
+Their bodies call LAPACKE, or compute with vectors or bits; that they do the same is seen where the compiled code runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
+
+from mpmath import mp
 
 from ..ops.matrices import MATRICES
 from .c_memory import Pointer
@@ -24,17 +25,17 @@ PREFIX = "lapack_"
 def known(name: str) -> bool:
     """Whether a C function is one of these."""
     return (
-        name == "contract"
+        name in _BY_NAME
         or name.startswith(PREFIX)
         and any(row.function == name.removeprefix(PREFIX) for row in MATRICES.values())
     )
 
 
-def function_of(name: str) -> Callable[..., int | None]:
+def function_of(name: str) -> Callable[..., Any]:
     """The function that stands for a C function: sizes, operands and results as it takes them; one of LAPACK's returns
     0 or 1."""
-    if name == "contract":
-        return _contract
+    if name in _BY_NAME:
+        return _BY_NAME[name]
     rows = [row for row in MATRICES.values() if row.function == name.removeprefix(PREFIX)]
     letters = dict.fromkeys(rows[0].axes.split())
     count, right = len(letters), len(rows[0].operands) > 1
@@ -73,6 +74,22 @@ def _contract(
             place = i * element_row + j * element_column
             added = [scale * (a * b) for a, b in factors] or [scale * lift(0)]  # in a mean of nothing 0/0
             element.set(place, total([element.get(place), *added]))
+
+
+def _power_of_2(k: int) -> Any:
+    return lift(mp.ldexp(1, k))
+
+
+def _nearest_integer(x: Any) -> int:
+    value = lift(x).value
+    return int(mp.nint(value)) if mp.isfinite(value) else 0
+
+
+_BY_NAME: Mapping[str, Callable[..., Any]] = {
+    "contract": _contract,
+    "power_of_2": _power_of_2,
+    "nearest_integer": _nearest_integer,
+}
 
 
 def _read(place: Pointer, shape: list[int]) -> Any:

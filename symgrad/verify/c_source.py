@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from .text import Fault
 
 PRELUDE = """typedef unsigned long size_t; typedef long ptrdiff_t; typedef long int64_t; typedef int int32_t;
-typedef unsigned long uint64_t; typedef int bool; typedef int lapack_int;
+typedef unsigned long uint64_t; typedef unsigned uint32_t; typedef int bool; typedef int lapack_int;
 """
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\(([^)]*)\))?\s*(.*)")

@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pycparser import c_ast, c_parser
+from pycparser import c_ast, c_generator, c_parser
 
 from . import c_functions
 from .c_expressions import Expressions
 from .c_types import DOUBLE, INT, SIZE, Parameter, Unit, element_type, unknown
 from .text import Fault
 
-_REDUCTION = re.compile(r"reduction\(([+*]):([\w, ]+)\)")
+_REDUCTION = re.compile(r"reduction\(([+*]|max|min):([\w, ]+)\)")
 
 
 def translate(source: str, local: Mapping[str, str]) -> Unit:
@@ -212,7 +212,7 @@ class _Body(Expressions):
 
 def _in_any_order(pragma: Any, loop: Any) -> dict[str, str]:
     """The variables that the turns of a loop add to. Refuses `omp simd` before what is no loop, or where the turns do
-    more to a variable from outside than to add to it, or to multiply it, as the pragma says."""
+    more to a variable from outside than to add to it, to multiply it, or to keep the largest, as the pragma says."""
     place = f"line {pragma.coord.line}: #pragma {pragma.string}"
     clauses = _REDUCTION.findall(pragma.string)
     if pragma.string.split() != ["omp", "simd", *" ".join(f"reduction({op}:{names})" for op, names in clauses).split()]:
@@ -224,17 +224,40 @@ def _in_any_order(pragma: Any, loop: Any) -> dict[str, str]:
     own = {n.name for n in inside if isinstance(n, c_ast.Decl)}
     stores = [n for n in inside if isinstance(n, c_ast.Assignment)]
     for n in stores:
-        name, way = getattr(n.lvalue, "name", None), n.op.replace("-", "+")
+        name, way = getattr(n.lvalue, "name", None), _kept(n) or n.op.replace("-", "+")
         if isinstance(n.lvalue, c_ast.ID) and name not in own and f"{told.get(name)}=" != way:
             raise Fault(f"{place}: {name} {n.op} is not what it says")
     reads = Counter(n.name for n in inside if isinstance(n, c_ast.ID))
-    reads.subtract(n.lvalue.name for n in stores if isinstance(n.lvalue, c_ast.ID))
+    for n in stores:
+        if isinstance(n.lvalue, c_ast.ID):
+            reads[n.lvalue.name] -= 3 if _kept(n) else 1
     for name in told:
         if reads[name] > 0:
             raise Fault(f"{place}: {name} is read in a turn")
     if any(isinstance(n, (c_ast.Return, c_ast.Break, c_ast.Goto)) for n in inside):
         raise Fault(f"{place}: a turn leaves the loop")
     return {name: "" for name, op in told.items() if op == "+"}
+
+
+def _kept(node: Any) -> str:
+    """`max=` of `a = b > a ? b : a`, `min=` of `a = b < a ? b : a`; nothing of other assignments."""
+    match node:
+        case c_ast.Assignment(
+            op="=",
+            lvalue=c_ast.ID(name=name),
+            rvalue=c_ast.TernaryOp(
+                cond=c_ast.BinaryOp(op=">" | "<" as better, left=value, right=c_ast.ID(name=compared)),
+                iftrue=taken,
+                iffalse=c_ast.ID(name=other),
+            ),
+        ) if name == compared == other and _text(value) == _text(taken):
+            return "max=" if better == ">" else "min="
+    return ""
+
+
+def _text(node: Any) -> str:
+    text: str = c_generator.CGenerator().visit(node)
+    return text
 
 
 def _walk(node: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from .text import Fault
 DOUBLE, SIZE, INT, VOID = "double", "size", "int", "void"
 _TYPES = {
     **dict.fromkeys(("double", "float"), DOUBLE),
-    **dict.fromkeys(("size_t", "uint64_t", "unsigned"), SIZE),
+    **dict.fromkeys(("size_t", "uint64_t", "uint32_t", "unsigned"), SIZE),
     **dict.fromkeys(("ptrdiff_t", "int64_t", "int32_t", "int", "long", "bool"), INT),
     "void": VOID,
 }

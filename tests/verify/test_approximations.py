@@ -7,6 +7,7 @@ import re
 import pytest
 
 import symgrad as sg
+from symgrad.backends.c_vector import SPELLING
 from symgrad.ops import ROWS, Polynomial
 from symgrad.pipeline import as_function, printed
 from symgrad.verify.approximations import APPROXIMATED
@@ -69,7 +70,32 @@ def test_another_mistake_is_seen(old, new):
         read("double", wrong("double", old, new))
 
 
+VECTORS = sg.parse("f(x[n])[i] = exp(x[i])*tanh(x[i])")
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("0.041666666666515466", "0.041666666"),
+        ("double p = 2.511768168452415e-08", "double p = 2.6e-08"),
+        ("* 1.9082149292705877e-10;\n    return", "* 1.9e-10;\n    return"),
+        ("r + r * r * p", "r + r * p"),
+        ("(k / 2) *", "(k / 4) *"),
+        ("746.0 ?", "74.0 ?"),
+        ("power - 1.0", "power"),
+        ("-2.0 *", "-1.0 *"),
+        ("? 20.0 :", "? 2.0 :"),
+    ],
+)
+def test_a_mistake_in_a_function_for_vectors_is_seen(old, new):
+    result = printed(VECTORS, "c")
+    text = result.files["f.c"]
+    assert text.count(old) == 1
+    with pytest.raises(Fault, match="units in the last place off"):
+        CText(as_function(VECTORS), {**result.files, "f.c": text.replace(old, new)}, result.backend.heads(result.program))
+
+
 def test_every_polynomial_is_checked():
     """A row that prints an approximation says in the check how good it is."""
     rows = {r.name for r in ROWS if r.helper is not None and any(isinstance(v, Polynomial) for _, v in r.helper.lines)}
-    assert rows == set(APPROXIMATED)
+    assert rows | {r.spell[SPELLING] for r in ROWS if SPELLING in r.spell} == set(APPROXIMATED)

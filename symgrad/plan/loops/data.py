@@ -56,7 +56,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The value goes to the element: `how` is =, += or *=."""
+    """The value goes to the element: `how` is =, +=, *=, or max= and min=, which keep the larger or smaller."""
 
     element: Ref
     value: Expr

@@ -38,8 +38,9 @@ from .contract import Product, contracted, product_of
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops
 from .integers import chosen, fresh_index, short
 from .split import Split
-from .targets import aligned, inner_loops, innermost, leads, pattern_of
+from .targets import aligned, inner_loops, innermost, leads, pattern_of, windows
 
+LANES = 8  # doubles in the widest registers: fewer turns than that are no faster side by side
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
 
@@ -292,12 +293,15 @@ class Order:
         return self._extreme(tensor, e, box, result)
 
     def _extreme(self, tensor: Tensor, e: Equation, box: list[tuple[Index, Expr]], result: Ref) -> tuple[Block, Expr]:
-        """max, min and argmax: a comparison that lets a NaN through and keeps it."""
+        """max, min and argmax: a comparison that lets a NaN through and keeps it; where there may be many values to
+        compare, a NaN beside, so that they are compared in any order."""
         best = ref(self.name("largest", component_name(_element(e)))) if e.reduce == "argmax" else result
         block: list[Node] = [Local(best.name, NEUTRAL[e.reduce], Dtype.REAL, changes=True)]
         inside: list[Node] = []
         value = e.body
-        if not isinstance(value, Ref) or any(isinstance(s, Apply) for s in value.subscripts):
+        few = isinstance(box[-1][1], Const) and box[-1][1].value < LANES or box[-1][0] in windows(e)
+        free = e.reduce != "argmax" and not few  # the values are compared in any order
+        if free or not isinstance(value, Ref) or any(isinstance(s, Apply) for s in value.subscripts):
             value = ref(self.name("value", component_name(_element(e))))
             inside.append(Local(value.name, e.body))
         better = apply("lt" if e.reduce == "min" else "gt", value, best)
@@ -308,8 +312,15 @@ class Order:
                 place = place * extent + i
             inside.append(If(better, (Store(best, value), Store(result, place))))
             return (*block, *self._limits.bounded(e, box, tuple(inside))), result
-        inside.append(If(apply("or", better, apply("ne", value, value)), (Store(best, value),)))
-        return (*block, *self._limits.bounded(e, box, tuple(inside))), result
+        failed = apply("ne", value, value)
+        if not free:
+            inside.append(If(apply("or", better, failed), (Store(best, value),)))
+            return (*block, *self._limits.bounded(e, box, tuple(inside))), result
+        nan = ref(self.name("nan_seen", component_name(_element(e))))
+        block.append(Local(nan.name, ZERO, Dtype.REAL, changes=True))
+        inside += [Store(best, value, f"{e.reduce}="), Store(nan, select(failed, value, ZERO), "+=")]
+        kept = Store(best, select(apply("ne", nan, nan), nan, best))
+        return (*block, *self._limits.bounded(e, box, tuple(inside)), kept), result
 
     # targets written at other subscripts
 

@@ -84,4 +84,4 @@ def does_something(block: Block) -> bool:
 
 def _is_idle(store: Store) -> bool:
     """Whether it leaves what stands there."""
-    return store.value is (store.element if store.how == "=" else ZERO) and store.how != "*="
+    return store.value is {"=": store.element, "+=": ZERO}.get(store.how)

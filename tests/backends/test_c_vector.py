@@ -1,0 +1,81 @@
+"""exp and tanh as printed for loops over arrays, compiled: in all of the range, and what is no ordinary number."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import mpmath
+import numpy as np
+import pytest
+from mathematics import COMPILER
+
+import symgrad as sg
+from symgrad.backends.c_vector import NEEDS, TEXTS
+from symgrad.pipeline import printed
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+
+GRANTED = {"exp": 2, "tanh": 3}  # units in the last place, as the check grants
+FLAGS = {"strict": "-std=c99 -O2", "vectors": "-O3 -march=native -fopenmp-simd", "plain": "-O0"}
+ENDS = {  # an argument, and the value in double and in single precision
+    "exp": (
+        (0.0, 1, 1), (-0.0, 1, 1), (np.inf, np.inf, np.inf), (-np.inf, 0, 0), (1e300, np.inf, np.inf),
+        (-1e300, 0, 0), (89.0, np.exp(89.0), np.inf), (-104.0, np.exp(-104.0), 0), (710.0, np.inf, np.inf),
+        (-746.0, 0, 0), (-745.0, 5e-324, 0), (np.nan, np.nan, np.nan),
+    ),
+    "tanh": (
+        (0.0, 0, 0), (-0.0, -0.0, -0.0), (np.inf, 1, 1), (-np.inf, -1, -1), (25.0, 1, 1), (-1e300, -1, -1),
+        (1e-300, 1e-300, 0), (np.nan, np.nan, np.nan),
+    ),
+}  # fmt: skip
+
+
+@cache
+def loaded(function, flags, dtype):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CC", f"{COMPILER} {FLAGS[flags]}")
+        return printed(sg.parse(f"f(x[n])[i] = {function}(x[i])"), "c", {"dtype": dtype}).load()
+
+
+def points(function, real):
+    most = {"exp": (-708, 709) if real == np.float64 else (-87, 88), "tanh": (-25, 25)}[function]
+    rng = np.random.default_rng(2)
+    near = 10 ** rng.uniform(-30 if function == "exp" else -300 if real == np.float64 else -37, 0, 2000)
+    return np.concatenate([rng.uniform(*most, 4000), rng.uniform(-1, 1, 2000), near, -near]).astype(real)
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("function", GRANTED)
+def test_values(function, flags, dtype):
+    real = np.dtype(np.float32 if dtype == "float" else np.float64)
+    x = points(function, real)
+    found, _ = loaded(function, flags, dtype).forward(x)
+    with mpmath.workprec(120):
+        truth = [getattr(mpmath, function)(mpmath.mpf(float(a))) for a in x]
+        off = [abs(mpmath.mpf(float(a)) - t) / float(np.spacing(real.type(float(abs(t))))) for a, t in zip(found, truth, strict=True)]
+    assert max(off) < GRANTED[function], x[int(np.argmax([float(o) for o in off]))]
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("function", GRANTED)
+def test_ends_of_the_range(function, flags, dtype):
+    real = np.dtype(np.float32 if dtype == "float" else np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        x = np.array([row[0] for row in ENDS[function]]).astype(real)
+        wanted = np.array([row[2 if dtype == "float" else 1] for row in ENDS[function]]).astype(real)
+    found, _ = loaded(function, flags, dtype).forward(x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=np.finfo(real).smallest_subnormal)
+    assert (np.signbit(found) == np.signbit(wanted))[~np.isnan(wanted)].all()
+
+
+def test_a_function_stands_after_those_that_it_calls():
+    order = list(TEXTS)
+    assert order == list(NEEDS)
+    assert all(order.index(word) < order.index(caller) for caller, words in NEEDS.items() for word in words)
+
+
+def test_a_function_of_numbers_calls_the_library():
+    (source,) = (text for name, text in sg.generate(sg.parse("f(x) = exp(x)*tanh(x)"), to="c").items() if name[-1] == "c")
+    assert "vector" not in source
