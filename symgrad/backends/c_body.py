@@ -161,7 +161,8 @@ class Body:
 
     def extent(self, extent: Expr, build: Expressions | None = None) -> Expression:
         """A size that is computed, 0 where it would be negative; `build` is for a macro, which calls no function."""
-        plain = build or Expressions(self._kinds, {}, named=self._names.of, local=self._names.local, vector=self._names.vector)
+        names = self._names
+        plain = build or Expressions(self._kinds, {}, named=names.of, local=names.local, vector=names.vector)
         if isinstance(extent, Apply) and extent.op == "maximum" and extent.args[1] is ZERO:
             return self.extent(extent.args[0], build)
         extent = transform(extent, _plain_maximum)

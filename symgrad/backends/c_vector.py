@@ -83,14 +83,15 @@ _DOUBLE = (
 _SINGLE = (0.0013950500454447928, 0.008368889311382584, 0.04166620566933433, 0.16666518840359235, 0.500000009521056)
 _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
     False: {
-        "bits": "uint64_t", "bias": "1023", "mantissa": "52", "integers": "6755399441055744.0", "most": "746.0",
-        "flat": "20.0", "last_bits": "bits", "per_log_2": "1.4426950408889634", "log_2": "0.6931471803691238",
+        "bits": "uint64_t", "last_bits": "bits", "bias": "1023", "mantissa": "52", "integers": "6755399441055744.0",
+        "most": "746.0", "flat": "20.0", "per_log_2": "1.4426950408889634", "log_2": "0.6931471803691238",
         "rest_of_log_2": "1.9082149292705877e-10", "one": "1.0", "two": "2.0", "fabs": "fabs", "copysign": "copysign",
     },
     True: {
-        "bits": "uint32_t", "bias": "127", "mantissa": "23", "integers": "12582912.0f", "most": "104.0f",
-        "flat": "10.0f", "last_bits": "(bits - 0x4b400000)", "per_log_2": "1.44269504f", "log_2": "0.693145752f", "rest_of_log_2": "1.42860677e-6f",
-        "one": "1.0f", "two": "2.0f", "fabs": "fabsf", "copysign": "copysignf",
+        "bits": "uint32_t", "last_bits": "(bits - 0x4b400000)", "bias": "127", "mantissa": "23",
+        "integers": "12582912.0f", "most": "104.0f", "flat": "10.0f", "per_log_2": "1.44269504f",
+        "log_2": "0.693145752f", "rest_of_log_2": "1.42860677e-6f", "one": "1.0f",
+        "two": "2.0f", "fabs": "fabsf", "copysign": "copysignf",
     },
 }  # fmt: skip
 

@@ -53,7 +53,8 @@ def test_values(function, flags, dtype):
     found, _ = loaded(function, flags, dtype).forward(x)
     with mpmath.workprec(120):
         truth = [getattr(mpmath, function)(mpmath.mpf(float(a))) for a in x]
-        off = [abs(mpmath.mpf(float(a)) - t) / float(np.spacing(real.type(float(abs(t))))) for a, t in zip(found, truth, strict=True)]
+        units = [float(np.spacing(real.type(float(abs(t))))) for t in truth]
+        off = [abs(mpmath.mpf(float(a)) - t) / unit for a, t, unit in zip(found, truth, units, strict=True)]
     assert max(off) < GRANTED[function], x[int(np.argmax([float(o) for o in off]))]
 
 
@@ -77,5 +78,4 @@ def test_a_function_stands_after_those_that_it_calls():
 
 
 def test_a_function_of_numbers_calls_the_library():
-    (source,) = (text for name, text in sg.generate(sg.parse("f(x) = exp(x)*tanh(x)"), to="c").items() if name[-1] == "c")
-    assert "vector" not in source
+    assert "vector" not in sg.generate(sg.parse("f(x) = exp(x)*tanh(x)"), to="c")["f.c"]

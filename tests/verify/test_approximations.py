@@ -91,8 +91,9 @@ def test_a_mistake_in_a_function_for_vectors_is_seen(old, new):
     result = printed(VECTORS, "c")
     text = result.files["f.c"]
     assert text.count(old) == 1
+    files = {**result.files, "f.c": text.replace(old, new)}
     with pytest.raises(Fault, match="units in the last place off"):
-        CText(as_function(VECTORS), {**result.files, "f.c": text.replace(old, new)}, result.backend.heads(result.program))
+        CText(as_function(VECTORS), files, result.backend.heads(result.program))
 
 
 def test_every_polynomial_is_checked():
