@@ -54,7 +54,8 @@ static inline $real $vector_exp($real x)
 {
     const $real y = $fabs(x) > $most ? $copysign($most, x) : x;
     const int k = $nearest_integer(y * $per_log_2);
-    const $real r = y - ($real)k * $log_2 - ($real)k * $rest_of_log_2;
+    const $real n = ($real)k;
+    const $real r = y - n * $log_2 - n * $rest_of_log_2;
     return ($one + $expm1_near_0(r)) * $power_of_2(k / 2) * $power_of_2(k - k / 2);
 }"""
 _TANH = """\
@@ -63,7 +64,8 @@ static inline $real $vector_tanh($real x)
 {
     const $real y = -$two * ($fabs(x) > $flat ? $flat : $fabs(x));
     const int k = $nearest_integer(y * $per_log_2);
-    const $real r = y - ($real)k * $log_2 - ($real)k * $rest_of_log_2;
+    const $real n = ($real)k;
+    const $real r = y - n * $log_2 - n * $rest_of_log_2;
     const $real power = $power_of_2(k);
     const $real expm1_y = power * $expm1_near_0(r) + (power - $one);
     return $copysign(expm1_y / ($two + expm1_y), x);
