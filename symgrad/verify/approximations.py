@@ -8,6 +8,7 @@ has, at points in all of its range. What calls it is then executed with that fun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -48,6 +49,7 @@ APPROXIMATED: Mapping[str, Approximated] = {
 
 def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any], Number]:
     """The function that `function` claims to be, on Numbers; a Fault if it is off by more than is granted."""
+    granted = APPROXIMATED[name]
 
     def literal(value: float) -> Number:
         return lift(+mpmath.mpf(value))  # in the format
