@@ -109,12 +109,13 @@ def test_the_derivative_column_is_never_read(name, monkeypatch, fresh_partials):
 
 
 def test_it_imports_nothing_that_derives():
-    allowed = {"errors", "expr", "ops", "evaluate", "domain", "ir", "declare", "source"}  # of source, the roles
+    # of source, the roles; `later` imports SymPy where it is asked for
+    allowed = {"errors", "expr", "ops", "evaluate", "domain", "ir", "declare", "source", "later"}
     for path in FOLDER.rglob("*.py"):
         depth = len(path.relative_to(FOLDER).parts)
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level > depth:
-                measures = {"accuracy"} if path.name == "accuracy.py" else set()  # it counts bits, and judges nothing
+                measures = {"numerics"} if path.name == "accuracy.py" else set()  # it counts bits, and judges nothing
                 assert node.module.split(".")[0] in allowed | measures, path
             if isinstance(node, ast.ImportFrom) and not node.level:
                 assert not node.module.startswith("symgrad"), path
