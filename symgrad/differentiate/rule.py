@@ -154,7 +154,8 @@ class Sweep(Joint):
         steep = may_be_steep(e, self.function.table)
         needed = self.needed.get(e, ()) if steep else ()
         conditions = dict.fromkeys((*e.conditions, *needed))
-        if steep and e.target in self.at_times and not any(refs(c) for c in needed):
+        there = e.target in self.at_times and e.target in self.cotangent  # nothing moves what has none
+        if steep and there and not any(refs(c) for c in needed):
             conditions[apply("ne", ref(self.cotangent[e.target], *e.subscripts), ZERO)] = None
         return conjunction(conditions) if conditions else None
 
