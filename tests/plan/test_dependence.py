@@ -16,7 +16,7 @@ TAGS = {  # the loops of forward, in the order of their text
     "f(x[n,k], w[m,k])[i,j] = sum[l](x[i,l]*w[j,l])": "i parallel, i parallel, j parallel, l reduction",
     "f(x[n,m])[j] = sum[i](x[i,j])": "j parallel, i reduction, j parallel",
     "f(x[n])[i] = exp(x[i])": "i parallel",
-    "f(x[n]) = max[i](x[i])": "i serial",
+    "f(x[n]) = max[i](x[i])": "i reduction",
     "f(x[n]) = prod[i](x[i])": "i reduction",
     "cumsum": "t serial",
     "exponential_moving_average": "i parallel, t serial, i parallel",

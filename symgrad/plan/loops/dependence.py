@@ -11,8 +11,8 @@ Accesses = dict[str, tuple[set[tuple[Expr, ...]], bool]]
 
 
 def tag(loop: Loop) -> str:
-    """`parallel` if each turn writes elements of its own, `reduction` if what several write is only added to, or only
-    multiplied, else `serial`."""
+    """`parallel` if each turn writes elements of its own, `reduction` if what several write is only added to, only
+    multiplied, or the largest of all, else `serial`."""
     shared = _shared(loop, {})
     if not shared:
         return "parallel"
