@@ -670,6 +670,20 @@ def test_a_branch_that_always_reads_outside_is_refused():
         sg.parse("f(x[n], z[3])[i:4] = where(i > 1, z[i], x[i])")
 
 
+@pytest.mark.parametrize(
+    ("said", "unsaid"),
+    [
+        ("i*(i+1)//2 < u", r"nothing tells that i \* \(i \+ 1\) // 2 >= 0\."),
+        ("i*(i+1)//2 >= 0", r"nothing tells that i \* \(i \+ 1\) // 2 < u\."),
+    ],
+)
+def test_what_a_condition_must_say_is_named(said, unsaid):
+    """Of a place that is no sum of multiples of indices nothing is known but what is said."""
+    with pytest.raises(sg.ShapeError, match=unsaid):
+        sg.parse(f"f(x[u])[i:u] = where({said}, x[i*(i+1)//2], 0)")
+    sg.parse("f(x[u])[i:u] = where((i*(i+1)//2 >= 0) & (i*(i+1)//2 < u), x[i*(i+1)//2], 0)")
+
+
 UNDEFINED = [  # an option outside of the domain gives what NumPy gives, and raises nothing
     ("f(x; k=2.0) = x*exp(k)", 1000.0, np.inf),
     ("f(x; k=2.0) = x*log(k)", 0.0, -np.inf),
