@@ -673,8 +673,8 @@ def test_a_branch_that_always_reads_outside_is_refused():
 @pytest.mark.parametrize(
     ("said", "unsaid"),
     [
-        ("i*(i+1)//2 < u", r"nothing tells that i \* \(i \+ 1\) // 2 >= 0\."),
-        ("i*(i+1)//2 >= 0", r"nothing tells that i \* \(i \+ 1\) // 2 < u\."),
+        ("i*(i+1)//2 < u", r"unless i \* \(i \+ 1\) // 2 >= 0\."),
+        ("i*(i+1)//2 >= 0", r"unless i \* \(i \+ 1\) // 2 < u\."),
     ],
 )
 def test_what_a_condition_must_say_is_named(said, unsaid):

@@ -114,8 +114,8 @@ class Preconditions:
                 inside = (apply("ge", s, 0), apply("lt", s, size))
                 unsaid = " and ".join(show(c) for c in inside if not domain.holds(c))
                 raise ShapeError(
-                    f"{self.name}: {where} may be outside of {element.name} in a branch that reads it: "
-                    f"nothing tells that {unsaid}. Say it in the condition."
+                    f"{self.name}: {where} is outside of {element.name} in a branch that reads it, "
+                    f"unless {unsaid}. Say that in its condition."
                 )
             low, high = everywhere.range(s) or (s, s)
             raise ShapeError(
