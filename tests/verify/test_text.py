@@ -307,6 +307,19 @@ FAULTS = [
     ("double s = 0.0;\n#pragma omp simd reduction(*:s)\nfor (int k = 0; k < 3; ++k) { s += x; }", "not what it says"),
     ("double s = 0.0;\n#pragma omp simd\nfor (int k = 0; k < 3; ++k) { s += x; }", "not what it says"),
     ("double s = 0.0;\n#pragma omp simd reduction(+:s)\nfor (int k = 0; k < 3; ++k) { s += s; }", "read in a turn"),
+    (
+        "double s = x;\n#pragma omp simd reduction(min:s)\nfor (int k = 0; k < 3; ++k) { s = y > s ? y : s; }",
+        "not what it says",
+    ),
+    (
+        "double s = x;\n#pragma omp simd reduction(max:s)\nfor (int k = 0; k < 3; ++k) { s = y > s ? x : s; }",
+        "not what it says",
+    ),
+    (
+        "double s = x;\n#pragma omp simd reduction(max:s)\n"
+        "for (int k = 0; k < 3; ++k) { s = y > s ? y : s; *out0 = s; }",
+        "read in a turn",
+    ),
     ("*out0 = half(x, NULL);", "NoneType"),
 ]
 
