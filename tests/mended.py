@@ -168,4 +168,7 @@ MENDED = {
     "a logarithm that one of two branches reads, or none": (
         "f(x, w, u) -> y: h = sqrt(x)*x + log(x); y = where(w > 0, h, 0) + where(u > 0, 2*h, 1)"
     ),
+    "one product of no factors, in a place of its own": (
+        "f(a[k], w[m]): h[i+1] = prod[j](a[j]*w[i]); out = sum[i](h[i]**2)"
+    ),
 }

@@ -16,7 +16,7 @@ from mpmath import mp
 from ..errors import DeclarationError
 from ..evaluate import Position, evaluate, place
 from ..expr import Index, ref
-from ..ir import bind, extent_of
+from ..ir import Equation, bind, extent_of
 from ..ops import COMPARISONS, OPS
 from .groups import Component, Fibre, Group, Key, Prepared, Visit
 from .matrices import blocks, tied, value_of
@@ -119,9 +119,11 @@ class Values:
             )
         found: dict[tuple[int, Position], Fibre] = {}
         first = group.equations[0]
-        if first.reduce in EMPTY and first.plain:
-            extents = {i: extent_of(e, self.sizes, self.numbers) for i, e in group.box}
-            for position in np.ndindex(*(extents[s] for s in first.subscripts if isinstance(s, Index))):
+        if first.reduce in EMPTY and (first.plain or first.where is None):  # over nothing, too
+            shown = [(i.name, extent_of(e, self.sizes, self.numbers)) for i, e in first.shown]
+            for point in np.ndindex(*(n for _, n in shown)):
+                at = {name: k for (name, _), k in zip(shown, point, strict=True)}
+                position = self._place(first, at)
                 found[0, position] = Fibre(group, first.target, position, first.reduce, [])
         for at, positions in self._points(group):
             visit = Visit(group, at)
@@ -145,14 +147,15 @@ class Values:
             at = dict(zip(names, point, strict=True))
             if group.where is not None and not evaluate(group.where, at, self.element):
                 continue
-            rows = [
-                place([at[s.name] if isinstance(s, Index) else evaluate(s, at, self.element) for s in e.subscripts])
-                for e in group.equations
-            ]
-            points.append((at, tuple(rows)))
+            points.append((at, tuple(self._place(e, at) for e in group.equations)))
         if group.regular(self.function):
             self.declaration.points[group, known] = points
         return points
+
+    def _place(self, equation: Equation, at: Mapping[str, int]) -> Position:
+        """Where an equation writes at a point."""
+        subscripts = equation.subscripts
+        return place([at[s.name] if isinstance(s, Index) else evaluate(s, at, self.element) for s in subscripts])
 
     def _demand(self, wanted: Key) -> None:
         """Evaluate an element, after those that it reads."""
