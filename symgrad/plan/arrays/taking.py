@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...expr import ONE, ZERO, Const, Expr, Index
+from ...ops import OPS
 from .below import is_array, with_parts
 from .layout import is_pack
 from .tree import ALL, Array, Elementwise, Item, Num, Permute, Range, Real, SizeOf, Slice, Take
@@ -22,14 +23,19 @@ def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
 
 
 def taken(base: Array, items: tuple[Item, ...]) -> Array:
-    """`base[items]`; a number times an array takes from the array: `2 * g[:, None]`."""
-    if all(i is ALL or i == "..." for i in items):
+    """`base[items]`; a number times an array takes from the array, `2 * g[:, None]`, but a mask is one for all axes."""
+    if all(i is not None and _widens(i) for i in items):
         return base
-    if isinstance(base, Elementwise) and all(i is None or i is ALL or i == "..." for i in items):
+    if isinstance(base, Elementwise) and OPS[base.op].result != "bool" and all(_widens(i) for i in items):
         arrays = [a for a in base.args if not isinstance(a, (Num, SizeOf))]
         if len(arrays) == 1:
             return Elementwise(base.op, tuple(taken(a, items) if a is arrays[0] else a for a in base.args))
     return Take(base, items)
+
+
+def _widens(item: Item) -> bool:
+    """Whether no element is left out, as with another axis."""
+    return item is None or item is ALL or item == "..."
 
 
 def packed_items(items: Sequence[Item], axes: Sequence[Expr | None]) -> tuple[Item, ...]:
