@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..errors import UnsupportedError
-from ..expr import Apply, Expr, Index, Ref, index, postorder, ref, refs
+from ..expr import Apply, Expr, Index, Ref, index, postorder, ref, refs, transformer
 from ..ir import Function
 from ..ops import OPS
 from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
@@ -144,7 +144,7 @@ class Names:
         """The equations in the names that are printed."""
         if not self._changed:
             return note
-        shown = Rewriter(self._printed, notes=True).node(note)
+        shown = Rewriter(transformer(self._printed), notes=True).node(note)
         assert isinstance(shown, Note)
         equations = tuple(replace(e, target=self._refs.get(e.target, e.target)) for e in shown.equations)
         return replace(shown, equations=equations, added=frozenset(self._refs.get(name, name) for name in note.added))

@@ -49,8 +49,10 @@ from .traversal import (
     renewed,
     size,
     substitute,
+    substitution,
     transform,
     transformer,
+    unchanged,
     values,
     with_args,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from math import nan
 from typing import TypeVar
@@ -38,26 +38,19 @@ def pending(
             yield node
 
 
-def postorder(*roots: Expr) -> Iterator[Expr]:
+def postorder(*roots: Expr) -> list[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
-    seen: dict[Expr, None] = {}  # as `pending` has it, which would hand every node on a second time
-    path: list[tuple[Expr, Iterator[Expr]]] = []
-    rest = iter(roots)
-    while True:
-        for node in rest:
-            if node not in seen:
-                if node.args:
-                    path.append((node, rest))
-                    rest = iter(node.args)
-                    break
-                seen[node] = None
-                yield node
-        else:
-            if not path:
-                return
-            node, rest = path.pop()
+    seen: dict[Expr, None] = {}
+    stack = [*reversed(roots)]
+    while stack:
+        node = stack[-1]
+        if node not in seen:
+            if node.args and (below := [a for a in node.args if a not in seen]):
+                stack += below[::-1]
+                continue
             seen[node] = None
-            yield node
+        del stack[-1]
+    return list(seen)
 
 
 def preorder(roots: Iterable[Expr], below: Callable[[Expr], Sequence[Expr]]) -> Iterator[Expr]:
@@ -103,8 +96,15 @@ def renewed(node: Expr, done: Mapping[Expr, Expr]) -> Expr:
 
 def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -> Known:
     """What `rule` says of `root`, asked from the leaves up, of every node once for all calls with one `done`."""
-    for node in pending((root,), done):
-        done[node] = rule(node)
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node not in done:
+            if node.args and (below := [a for a in node.args if a not in done]):
+                stack += below[::-1]
+                continue
+            done[node] = rule(node)
+        del stack[-1]
     return done[root]
 
 
@@ -117,12 +117,10 @@ def transformer(replace: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
     """`transform` of several roots by one rule: what they share is rebuilt once."""
     done: dict[Expr, Expr] = {}
 
-    def rebuilt(root: Expr) -> Expr:
-        for node in pending((root,), done):
-            done[node] = replace(renewed(node, done))
-        return done[root]
+    def rebuilt(node: Expr) -> Expr:
+        return replace(renewed(node, done) if node.args else node)
 
-    return rebuilt
+    return partial(folded, done=done, rule=rebuilt)
 
 
 def outermost(
@@ -183,9 +181,29 @@ def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     if not mapping:
         return root
     done: dict[Expr, Expr] = {node: new for node, new in mapping.items()}  # noqa: C416  # widens the key type
-    for node in pending((root,), done):
-        done[node] = renewed(node, done)
-    return done[root]
+    return folded(root, done, lambda node: renewed(node, done) if node.args else node)
+
+
+def unchanged(root: Expr) -> Expr:
+    """The root: what nothing is substituted in."""
+    return root
+
+
+def substitution(mapping: Mapping[Node, Expr]) -> Callable[[Expr], Expr]:
+    """`substitute` of several roots by one mapping of elements, names and indices."""
+    if not mapping:
+        return unchanged
+    done: dict[Expr, Expr] = {node: new for node, new in mapping.items()}  # noqa: C416  # as above
+
+    def rebuilt(node: Expr) -> Expr:
+        return renewed(node, done) if node.args else node
+
+    def put(root: Expr) -> Expr:
+        if mapping.keys().isdisjoint(_refs(root)) and mapping.keys().isdisjoint(root.indices):
+            return root
+        return folded(root, done, rebuilt)
+
+    return put
 
 
 def refs(*roots: Expr) -> tuple[Ref, ...]:
@@ -197,15 +215,15 @@ def refs(*roots: Expr) -> tuple[Ref, ...]:
 
 @lru_cache(maxsize=2**13)
 def _refs(root: Expr) -> tuple[Ref, ...]:
-    return tuple(n for n in postorder(root) if isinstance(n, Ref))
+    return tuple([n for n in postorder(root) if isinstance(n, Ref)])
 
 
 def is_larger(root: Expr, most: int) -> bool:
     """Whether there are more than so many operations in `root`, shared ones once; no more of it is looked at."""
-    operations = (n for n in postorder(root) if isinstance(n, Apply))
+    operations = (n for n in preorder([root], lambda node: node.args) if isinstance(n, Apply))
     return next(islice(operations, most, None), None) is not None
 
 
 def size(*roots: Expr) -> int:
     """The number of operations in `roots`, shared ones once."""
-    return sum(isinstance(n, Apply) for n in postorder(*roots))
+    return len([n for n in postorder(*roots) if isinstance(n, Apply)])

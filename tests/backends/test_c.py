@@ -20,7 +20,7 @@ from symgrad.declare.text import parse
 from symgrad.differentiate import differentiate
 from symgrad.domain.facts import NOTHING
 from symgrad.errors import CompilerError
-from symgrad.expr import ONE, ZERO, Apply, Ref, apply, index, ref
+from symgrad.expr import ONE, ZERO, Apply, Ref, apply, index, ref, transformer
 from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of
 from symgrad.plan import Procedure, Program, Subscript
 from symgrad.plan.loops import Local, Loop, Rewriter, Store
@@ -43,9 +43,11 @@ def procedure(reads, statements, tensors, results, gradients=()):
 
 def named(function: Function, names: dict[str, str]) -> Function:
     """The function with tensors renamed: formula text does not take the names that symgrad gives."""
-    rewrite = Rewriter(
-        lambda node: ref(names[node.name], *node.subscripts) if isinstance(node, Ref) and node.name in names else node
-    )
+
+    def put(node):
+        return ref(names[node.name], *node.subscripts) if isinstance(node, Ref) and node.name in names else node
+
+    rewrite = Rewriter(transformer(put))
     return replace(
         function,
         tensors=tuple(replace(t, name=names.get(t.name, t.name)) for t in function.tensors),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ...domain import Domain
-from ...expr import Expr, refs
+from ...expr import Expr, refs, transformer
 from ...ir import Equation, Role
 from ..narrow import Known, narrowed
 from ..program import Item, Procedure, Program, Step
@@ -52,7 +52,7 @@ def nests(program: Program, language: Callable[[Expr], Expr]) -> tuple[Nest, Nes
     program   without packs: what `flatten` or `pointwise` returns
     language  rewrites one node into operators that the language has
     """
-    rewrite, known = Rewriter(language), Known()
+    rewrite, known = Rewriter(transformer(language)), Known()
     return _nest(program, program.forward, rewrite, known), _nest(program, program.backward, rewrite, known)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...expr import ZERO, Ref, ref
+from ...expr import ZERO, Ref, ref, transformer
 from ...expr.names import Names
 from ...ir import Equation, Role, names_of
 from ..program import Item, Program, Step
@@ -28,7 +28,9 @@ def accumulated(program: Program) -> Program:
             calls = any(e.matrix is not None for e in step.equations)  # they write a whole array
             if target in backward.returns and (not isinstance(step, Step) or target in read or calls):
                 apart[target] = names.new(f"own_{target}")
-    rewrite = Rewriter(lambda n: ref(apart[n.name], *n.subscripts) if isinstance(n, Ref) and n.name in apart else n)
+    rewrite = Rewriter(
+        transformer(lambda n: ref(apart[n.name], *n.subscripts) if isinstance(n, Ref) and n.name in apart else n)
+    )
     steps: list[Item] = []
     for step in backward.steps:
         if isinstance(step, Step) and step.target in backward.returns and step.target not in apart:

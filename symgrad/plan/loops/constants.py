@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from ...expr import ZERO, Const, Expr, product, ref
-from .data import Block, Loop, Node, Store, blocks, with_blocks
+from .data import Block, Loop, Node, Store, with_inner
 
 
 def whole_constants(block: Block, shapes: Mapping[str, tuple[Expr, ...]]) -> Block:
@@ -21,7 +22,7 @@ def _walk(node: Node, shapes: Mapping[str, tuple[Expr, ...]]) -> Node:
         around.append(inner)
         (inner,) = inner.body
     if len(around) < 2 or not (isinstance(inner, Store) and inner.how == "=" and isinstance(inner.value, Const)):
-        return with_blocks(node, tuple(whole_constants(b, shapes) for b in blocks(node)))
+        return with_inner(node, partial(whole_constants, shapes=shapes))
     first, shape = inner.element.subscripts, shapes[inner.element.name]
     rest = len(first) - len(around)
     along = tuple((loop.index, loop.lower, loop.extent.key) for loop in around)

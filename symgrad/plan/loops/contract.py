@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ...domain import GE, Affine, Facts
 from ...domain.atoms import Atom
@@ -16,7 +17,7 @@ from ...expr import ZERO, Apply, Const, Expr, Index, Ref, factors, indices, prod
 from ...expr.polynomials import Polynomial, polynomial
 from ...ir import Dtype, Equation, Tensor
 from ..program import Item, Step
-from .data import Block, Contraction, Local, Loop, Node, Store, blocks, with_blocks
+from .data import Block, Contraction, Local, Loop, Node, Store, with_inner
 from .targets import windows
 
 FEWEST = 4  # rows, columns or terms; of fewer, the function would pack more than it computes
@@ -169,7 +170,7 @@ def contracted(block: Block, found: Product, name: str) -> Block:
         if isinstance(node, Loop) and node.index is found.row:
             done += _nest(node, found, name)
         else:
-            done.append(with_blocks(node, tuple(contracted(b, found, name) for b in blocks(node))))
+            done.append(with_inner(node, partial(contracted, found=found, name=name)))
     return tuple(done)
 
 

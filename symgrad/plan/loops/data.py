@@ -9,12 +9,13 @@ last ones, that the function runs along.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Union
+from operator import is_
+from typing import ClassVar, Union
 
 from ...domain import NOTHING, Facts
-from ...expr import ZERO, Expr, Index, Ref, index, indices, pending, ref, renewed
+from ...expr import ZERO, Expr, Index, Ref, index, indices, ref, transformer, unchanged
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
 from ..trees import rebuilt
 
@@ -34,12 +35,22 @@ class Loop:
     lower: Expr = ZERO
     reverse: bool = False
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks inside."""
+        return (self.body,)
+
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
     """Three loops over rows, columns and terms, in which a product of two elements is added to a third."""
 
     body: Block
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks inside."""
+        return (self.body,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,7 @@ class Local:
     dtype: Dtype = Dtype.REAL
     changes: bool = False
     count: bool = False
+    blocks: ClassVar[tuple[Block, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,7 @@ class Store:
     element: Ref
     value: Expr
     how: str = "="
+    blocks: ClassVar[tuple[Block, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,7 @@ class Call:
     operands: tuple[Ref, ...]
     results: tuple[Ref | None, ...]
     scratch: tuple[Ref, ...] = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +100,11 @@ class If:
     condition: Expr
     body: Block
     otherwise: Block = ()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks inside."""
+        return (self.body, self.otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +116,11 @@ class Guard:
     body: Block
     otherwise: Block = ()
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks inside."""
+        return (self.body, self.otherwise)
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -107,12 +131,13 @@ class Note:
     added: frozenset[str] = frozenset()
     named: tuple[tuple[Expr, Ref], ...] = ()
     facts: Facts = NOTHING
+    blocks: ClassVar[tuple[Block, ...]] = ()
 
     @property
     def lines(self) -> list[str]:
         """One line per equation."""
         named: dict[Expr, Expr] = dict(self.named)
-        name = Rewriter(lambda node: named.get(node, node))
+        name = Rewriter(transformer(lambda node: named.get(node, node)))
         found = []
         for e, adds in zip(self.equations, accumulating(self.equations, self.facts), strict=True):
             hidden = {i for i, _ in e.shown}  # in the place of an element that has a name
@@ -142,19 +167,10 @@ class Nest:
     table: Mapping[str, Tensor]
 
 
-def blocks(node: Node) -> tuple[Block, ...]:
-    """The blocks inside `node`."""
-    match node:
-        case Loop(body=body) | Contraction(body=body):
-            return (body,)
-        case If(body=body, otherwise=otherwise) | Guard(body=body, otherwise=otherwise):
-            return (body, otherwise)
-        case _:
-            return ()
-
-
 def with_blocks(node: Node, inner: tuple[Block, ...]) -> Node:
     """`node` with other blocks inside."""
+    if all(map(is_, inner, node.blocks)):
+        return node
     match node:
         case Loop():
             return Loop(node.index, node.extent, inner[0], node.lower, node.reverse)
@@ -168,14 +184,25 @@ def with_blocks(node: Node, inner: tuple[Block, ...]) -> Node:
             return node
 
 
-def walk(block: Block) -> Iterator[Node]:
+def with_inner(node: Node, change: Callable[[Block], Block]) -> Node:
+    """`node` with each of the blocks inside it changed."""
+    return with_blocks(node, tuple(map(change, node.blocks))) if node.blocks else node
+
+
+def with_nodes(block: Block, nodes: Sequence[Node]) -> Block:
+    """These nodes as a block: `block` itself, if they are its own."""
+    same = len(block) == len(nodes) and all(map(is_, block, nodes))
+    return block if same else tuple(nodes)
+
+
+def walk(block: Block) -> list[Node]:
     """Every node of `block`, each before what is inside it."""
-    stack = list(reversed(block))
-    while stack:
-        node = stack.pop()
-        yield node
-        for inner in blocks(node)[::-1]:
-            stack += inner[::-1]
+    found: list[Node] = []
+    for node in block:
+        found += (node,)
+        for inner in node.blocks:
+            found += walk(inner)
+    return found
 
 
 def stores(node: Node) -> tuple[Ref, ...]:
@@ -226,46 +253,59 @@ def loops(box: Sequence[tuple[Index, Expr]], block: Block) -> Block:
 
 
 class Rewriter:
-    """Rebuilds expressions, passing every rebuilt node through `replace`; each distinct node once."""
+    """Rebuilds the expressions of statements.
 
-    def __init__(self, replace_node: Callable[[Expr], Expr], notes: bool = False) -> None:
-        self._replace = replace_node
+    of     rebuilds one
+    notes  whether those of the notes are rebuilt, too
+    """
+
+    def __init__(self, of: Callable[[Expr], Expr], notes: bool = False) -> None:
+        self.of = of
         self._notes = notes
-        self._done: dict[Expr, Expr] = {}
-
-    def __call__(self, root: Expr) -> Expr:
-        done = self._done
-        if root not in done:
-            for node in pending((root,), done):
-                done[node] = self._replace(renewed(node, done))
-        return done[root]
 
     def block(self, block: Block) -> Block:
-        """`block` with every expression rebuilt; those of the notes only if `notes` was given."""
-        return tuple(self.node(node) for node in block)
+        """`block` with every expression rebuilt."""
+        if self.of is unchanged:
+            return block
+        return with_nodes(block, [self.node(node) for node in block])
 
     def node(self, node: Node) -> Node:
         """`node` with every expression rebuilt, those inside it too."""
-        if isinstance(node, Note):
-            named = tuple((self(s) if self._notes else s, self._element(name)) for s, name in node.named)
-            equations = tuple(map(self.equation, node.equations)) if self._notes else node.equations
-            return replace(node, equations=equations, named=named)
-        new = rebuilt(node, self._part)
-        return replace(new, name=self._element(ref(new.name)).name) if isinstance(new, Local) else new
+        return with_inner(self.own(node), self.block)
 
     def own(self, node: Node) -> Node:
         """`node` with its own expressions rebuilt, and nothing inside."""
-        return self.node(with_blocks(node, tuple(() for _ in blocks(node))))
-
-    def _part(self, part: Any) -> Any:
-        return self(part) if isinstance(part, Expr) else self.node(part)
+        of = self.of
+        match node:
+            case Store(element, value):
+                target, new = self._element(element), of(value)
+                return node if target is element and new is value else Store(target, new, node.how)
+            case Local(name, value):
+                scalar, new = self._element(ref(name)).name, of(value)
+                same = scalar == name and new is value
+                return node if same else Local(scalar, new, node.dtype, node.changes, node.count)
+            case Loop(i, extent, body, lower, reverse):
+                turn, end, start = of(i), of(extent), of(lower)
+                assert isinstance(turn, Index)
+                return node if (turn, end, start) == (i, extent, lower) else Loop(turn, end, body, start, reverse)
+            case If(condition):
+                new = of(condition)
+                return node if new is condition else If(new, node.body, node.otherwise)
+            case Note():
+                named = tuple([(of(s) if self._notes else s, self._element(name)) for s, name in node.named])
+                equations = tuple(map(self.equation, node.equations)) if self._notes else node.equations
+                return node if not (named or self._notes) else replace(node, equations=equations, named=named)
+            case Call():
+                return rebuilt(node, lambda part: of(part) if isinstance(part, Expr) else part)
+            case _:
+                return node
 
     def _element(self, element: Ref) -> Ref:
-        new = self(element)
+        new = self.of(element)
         assert isinstance(new, Ref)
         return new
 
     def equation(self, equation: Equation) -> Equation:
         """`equation` with every expression rebuilt."""
-        box = ((self(i), self(extent)) for i, extent in equation.box)
-        return replace(equation.mapped(self), box=tuple((i, e) for i, e in box if isinstance(i, Index)))
+        box = ((self.of(i), self.of(extent)) for i, extent in equation.box)
+        return replace(equation.mapped(self.of), box=tuple((i, e) for i, e in box if isinstance(i, Index)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...expr import Const, Expr, Ref, index, indices, ref, refs, values
+from ...expr import Const, Expr, Ref, index, indices, ref, refs, substitution, values
 from ...ir import Dropped, Equation, Role, Tensor
 from ..program import Procedure, Program, Subscript
 from .data import Rewriter
@@ -35,8 +35,8 @@ def flatten(program: Program) -> Program:
     renamed: dict[Expr, Expr] = {ref(name): ref(new) for name, new in size_names(program).items()}
     for pack in packs:
         renamed[index(pack)] = fresh_index(taken, "b")
-    rewrite = Rewriter(lambda node: renamed.get(node, node))
-    return _rebuilt(program, rewrite.equation, lambda t: replace(t, shape=tuple(rewrite(e) for e in t.shape)), rewrite)
+    put = substitution(renamed)
+    return _rebuilt(program, Rewriter(put).equation, lambda t: replace(t, shape=tuple(map(put, t.shape))), put)
 
 
 def pointwise(program: Program) -> Program | None:

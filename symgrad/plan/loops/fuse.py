@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from ...expr import Const, Expr, Index
-from .data import Block, Call, Guard, Local, Loop, Node, Note, Rewriter, Store, blocks, walk, with_blocks
+from ...expr import Const, Expr, Index, substitution
+from .data import Block, Call, Guard, Local, Loop, Node, Note, Rewriter, Store, walk, with_inner
 from .dependence import Accesses, accesses, either_way, same_place
 from .notes import is_start
 from .settle import without_notes
@@ -27,7 +28,7 @@ def fuse(block: Block, memory: Mapping[str, str]) -> Block:
             continue
         if not (isinstance(node, Loop) and _fuse_back(done, node, memory)):
             done.append(_with_sources(done, node, memory) if isinstance(node, Loop) else node)
-    return tuple(with_blocks(node, tuple(fuse(inner, memory) for inner in blocks(node))) for node in done)
+    return tuple([with_inner(node, partial(fuse, memory=memory)) for node in done])
 
 
 def _guarded_in_place(block: Block, memory: Mapping[str, str]) -> Block:
@@ -65,8 +66,8 @@ def _moved_in(nodes: Sequence[Node], m: int, n: int, memory: Mapping[str, str]) 
             if not (turned and _fusible(host, replace(loop, reverse=host.reverse), memory)):
                 continue
             begin = _above(second.body, k)
-            inside = _renaming(loop.index, host.index).block((*second.body[begin:k], *loop.body))
-            host = replace(host, body=(*host.body, Guard(second.wanted, (), inside)))
+            moved = _renaming(loop.index, host.index).block((*second.body[begin:k], *loop.body))
+            host = replace(host, body=(*host.body, Guard(second.wanted, (), moved)))
             rest = (*second.body[:begin], *second.body[k + 1 :])
             body = (*first.body[:p], host, *first.body[p + 1 :])
             return replace(first, body=body), (replace(second, body=rest),) if rest else ()
@@ -117,8 +118,8 @@ def _fuse_back(done: list[Node], node: Loop, memory: Mapping[str, str]) -> bool:
 
 
 def _sets_constants(node: Loop) -> bool:
-    inside = [n for n in walk(node.body) if not isinstance(n, (Loop, Note))]
-    return all(isinstance(n, Store) and n.how == "=" and isinstance(n.value, Const) for n in inside)
+    stored = [n for n in walk(node.body) if not isinstance(n, (Loop, Note))]
+    return all(isinstance(n, Store) and n.how == "=" and isinstance(n.value, Const) for n in stored)
 
 
 def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | None:
@@ -210,14 +211,14 @@ def _join(done: list[Node], place: int, node: Loop) -> None:
 def _renaming(old: Index, new: Index) -> Rewriter:
     """`old` becomes `new`; should there be a `new` already, it becomes `old`."""
     swap: dict[Expr, Expr] = {old: new, new: old} if old is not new else {}
-    return Rewriter(lambda node: swap.get(node, node), notes=True)
+    return Rewriter(substitution(swap), notes=True)
 
 
 def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
     rename = _renaming(b.index, a.index)
     if a.reverse is not b.reverse:
         return False
-    if a.extent.key is not rename(b.extent).key or a.lower.key is not rename(b.lower).key:
+    if a.extent.key is not rename.of(b.extent).key or a.lower.key is not rename.of(b.lower).key:
         return False
     first, second = accesses(a.body, memory), accesses(b.body, memory)
     passes = False
@@ -258,7 +259,7 @@ def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:
 
 def _depth(block: Block) -> int:
     """How deep loops nest in `block`."""
-    return max((isinstance(node, Loop) + max(map(_depth, blocks(node)), default=0) for node in block), default=0)
+    return max((isinstance(node, Loop) + max(map(_depth, node.blocks), default=0) for node in block), default=0)
 
 
 def merged_calls(block: Block, memory: Mapping[str, str]) -> Block:
@@ -270,7 +271,7 @@ def merged_calls(block: Block, memory: Mapping[str, str]) -> Block:
     for node in block:
         place = _earlier(done, node, memory) if isinstance(node, Call) else None
         if place is None:
-            done.append(with_blocks(node, tuple(merged_calls(inner, memory) for inner in blocks(node))))
+            done.append(with_inner(node, partial(merged_calls, memory=memory)))
             continue
         first = done[place]
         assert isinstance(node, Call) and isinstance(first, Call)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import attrgetter
 
-from ...expr import ZERO, Const, Expr, Index, Ref, ref, refs, substitute
+from ...expr import ZERO, Const, Expr, Index, Ref, ref, refs, substitute, substitution, transformer, unchanged
 from ...ir import Dtype, Tensor
 from ..program import Item, Step
 from .data import (
@@ -22,12 +24,12 @@ from .data import (
     Node,
     Rewriter,
     Store,
-    blocks,
     expressions,
     root_of,
     stores,
     walk,
     with_blocks,
+    with_inner,
     with_root,
 )
 from .names import value_name
@@ -108,14 +110,18 @@ def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[s
     def key(node: Ref) -> str:
         return f"{node.name} {_label(node, literals.get(node.name, ()))}"
 
-    return (Rewriter(lambda node: _placed(node, places, key)).block(block), new) if places else (block, new)
+    return _placing(places, key).block(block), new
 
 
 def _label(element: Ref, literal: Sequence[int]) -> str:
     return "_".join(str(element.subscripts[a]) for a in literal)
 
 
-def _placed(node: Expr, places: Places, key: Callable[[Ref], str] = lambda node: node.name) -> Expr:
+def _placing(places: Places, key: Callable[[Ref], str] = attrgetter("name")) -> Rewriter:
+    return Rewriter(transformer(lambda node: _placed(node, places, key)) if places else unchanged)
+
+
+def _placed(node: Expr, places: Places, key: Callable[[Ref], str]) -> Expr:
     """What stands for an element, whose own subscripts have been rewritten already."""
     if not isinstance(node, Ref) or (found := places.get(key(node))) is None:
         return node
@@ -186,10 +192,10 @@ class Memory:
                 if name in self.results:
                     end = max(place[depth][0] for place in use.written)
                     closes.setdefault((*use.home, (end, -1, None)), []).append(name)
-        rewrite = Rewriter(lambda node: _placed(node, self._places))
+        rewrite = _placing(self._places)
         placed = self._rebuild(block, (), opens, closes, rewrite)
-        named = Rewriter(lambda node: self._accumulators.get(node, node)).block(placed)
-        lent = Rewriter(lambda node: _placed(node, self._lent))
+        named = Rewriter(substitution(self._accumulators)).block(placed)
+        lent = _placing(self._lent)
         return lent.block(_forwarded(named, set(self.shared)))
 
     def _collect(self, block: Block, path: Path) -> None:
@@ -206,9 +212,9 @@ class Memory:
                 use.elements.add(r)
                 use.places.append(place)
                 use.reads += 1
-            inside = node.index if isinstance(node, Loop) else None
-            for number, inner in enumerate(blocks(node)):
-                self._collect(inner, (*path, (position, number, inside)))
+            turn = node.index if isinstance(node, Loop) else None
+            for number, inner in enumerate(node.blocks):
+                self._collect(inner, (*path, (position, number, turn)))
 
     def _decide(self, name: str, use: _Use) -> bool:
         """Find the place of one tensor; True if it is a scalar."""
@@ -262,10 +268,10 @@ class Memory:
             for name in fresh:
                 if name != direct:
                     done.append(Local(self._scalars[name], ZERO, self.table[name].dtype, changes=True))
-            inside = node.index if isinstance(node, Loop) else None
+            turn = node.index if isinstance(node, Loop) else None
             inner = tuple(
-                self._rebuild(b, (*path, (position, number, inside)), opens, closes, rewrite)
-                for number, b in enumerate(blocks(node))
+                self._rebuild(b, (*path, (position, number, turn)), opens, closes, rewrite)
+                for number, b in enumerate(node.blocks)
             )
             if isinstance(node, Store) and direct in fresh:
                 done += self._first(node, rewrite)
@@ -280,7 +286,7 @@ class Memory:
     def _first(self, node: Store, rewrite: Rewriter) -> Block:
         """The declaration of a scalar; the accumulator of a reduction gets the name of what it is the value of."""
         name = node.element.name
-        local, value = ref(self._scalars[name]), rewrite(node.value)
+        local, value = ref(self._scalars[name]), rewrite.of(node.value)
         if isinstance(value, Ref) and "#" in value.name:
             self._accumulators[value] = local
             return ()
@@ -304,7 +310,7 @@ def _forwarded(block: Block, lodgers: set[str]) -> Block:
 
     lodgers  temporaries without memory of their own, whose name is free for the scalar
     """
-    block = tuple(with_blocks(node, tuple(_forwarded(b, lodgers) for b in blocks(node))) for node in block)
+    block = tuple([with_inner(node, partial(_forwarded, lodgers=lodgers)) for node in block])
     stored: dict[Ref, int] = {}
     again: set[int] = set()
     for position, node in enumerate(block):

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
-from ...expr import Expr, Index, Ref, postorder, ref
-from .data import Block, Local, Loop, Node, Rewriter, blocks, stores, walk, with_blocks
+from ...expr import Expr, Index, Ref, postorder, ref, transformer
+from .data import Block, Local, Loop, Node, Rewriter, stores, walk, with_inner
 from .dependence import changed
 
 _Known = dict[Expr, tuple[Ref, frozenset[str]]]  # value -> the scalar that has it, and all that the value is made of
@@ -27,17 +28,17 @@ class _Merged:
         # names of ours, and not those that the user knows
         self._ours = {n.name for n in found if not n.changes and {*"@#"} & {*n.name}}
         self._same: dict[Expr, Expr] = {}
-        self._rewrite = Rewriter(lambda node: self._same.get(node, node))
+        self._rewrite = Rewriter(transformer(lambda node: self._same.get(node, node)))
         self._elements: dict[Expr, Expr] = {}  # z, where it is p[b,2]
         self._read: set[str] = set()  # all that any value is made of
-        self._spelled = Rewriter(lambda node: self._elements.get(node, node))
+        self._spelled = transformer(lambda node: self._elements.get(node, node))
 
     def block(self, block: Block, outer: Mapping[Expr, tuple[Ref, frozenset[str]]]) -> Block:
         known = dict(outer)
         done: list[Node] = []
         for node in block:
             if isinstance(node, Local):
-                node = replace(node, value=self._rewrite(node.value))
+                node = replace(node, value=self._rewrite.of(node.value))
                 known = self._lasting(known, node)
                 if node.name in self._ours:
                     value, name = node.value, ref(node.name)
@@ -56,9 +57,9 @@ class _Merged:
                         self._elements[name] = value
                 done.append(node)
                 continue
-            inner, after = blocks(node), self._lasting(known, node)
+            after = self._lasting(known, node)
             before = after if isinstance(node, Loop) else known  # a later turn finds what an earlier one has changed
-            done.append(with_blocks(self._rewrite.own(node), tuple(self.block(b, before) for b in inner)))
+            done.append(with_inner(self._rewrite.own(node), partial(self.block, outer=before)))
             known = after
         return tuple(done)
 

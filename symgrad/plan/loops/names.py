@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 
-from ...expr import Apply, Const, Expr, Index, Ref, ref
+from ...expr import Apply, Const, Expr, Index, Ref, ref, substitution
 from ...expr.names import numbered
 from ...ops import is_call
-from .data import Block, Local, Loop, Node, Rewriter, Store, blocks, walk, with_blocks
+from .data import Block, Local, Loop, Node, Rewriter, Store, walk, with_inner
 
 
 def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
@@ -37,7 +37,7 @@ def distinct_scalars(block: Block) -> Block:
         rewrite = _putting(new)
         for node in block:
             name = node.name if isinstance(node, Local) else ""
-            node = rewrite.node(with_blocks(node, tuple(map(own, blocks(node)))))
+            node = rewrite.node(with_inner(node, own))
             if isinstance(node, Local) and declared[name] > 1:
                 copy = f"{name}@copy{next(serial)}"
                 new = {**new, ref(name): ref(copy)}
@@ -49,7 +49,7 @@ def distinct_scalars(block: Block) -> Block:
 
 
 def _putting(new: Mapping[Expr, Expr]) -> Rewriter:
-    return Rewriter(lambda node: new.get(node, node))
+    return Rewriter(substitution(new))
 
 
 def name_scalars(block: Block, taken: Iterable[str], longer: Mapping[str, str]) -> Block:
@@ -83,5 +83,5 @@ def _choose(
             name, counters[word] = numbered(word, visible, counters.get(word, 1))
             visible.add(name)
             chosen[node.name] = name
-        for inner in blocks(node):
+        for inner in node.blocks:
             _choose(inner, visible, counters, longer, chosen)

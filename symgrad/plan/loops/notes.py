@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...expr import Const, refs
-from .data import Block, Local, Loop, Node, Note, Store, blocks, walk, with_blocks
+from .data import Block, Local, Loop, Node, Note, Store, walk, with_inner
 
 FEW = 24  # statements of a body that is still read as a whole
 
@@ -22,7 +22,7 @@ def _placed(block: Block) -> Block:
     done: list[Node] = []
     for node in block:
         if not isinstance(node, Loop):
-            done.append(with_blocks(node, tuple(map(place_notes, blocks(node)))))
+            done.append(with_inner(node, place_notes))
             continue
         body = _placed(node.body)
         straight = not any(isinstance(n, Loop) for n in walk(body))

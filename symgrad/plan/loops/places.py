@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from ...domain import Facts
-from ...expr import ZERO, Expr, Index, Ref, apply, conjunction, indices, ref, refs
+from ...expr import ZERO, Expr, Index, Ref, apply, conjunction, indices, ref, refs, transformer
 from ...expr.polynomials import Polynomial, polynomial
 from .contract import Parts, begin, parts_of
 from .data import (
@@ -21,11 +22,10 @@ from .data import (
     Node,
     Note,
     Rewriter,
-    blocks,
     expressions,
     stores,
     walk,
-    with_blocks,
+    with_inner,
 )
 
 WORDS = ("column", "row", "plane")  # what a place along the last axis is called, along the one before, ...
@@ -55,7 +55,7 @@ class _Places:
             return (self._loop(node, around, words),)
         if isinstance(node, Contraction) and (parts := parts_of(node)) is not None:
             return self._contraction(node, parts, words)
-        return (with_blocks(node, tuple(self.block(b, around, words) for b in blocks(node))),)
+        return (with_inner(node, partial(self.block, around=around, words=words)),)
 
     def _contraction(self, node: Contraction, parts: Parts, words: frozenset[str]) -> Block:
         """A contraction with names for the first places along its axes, where they are long."""
@@ -76,12 +76,12 @@ class _Places:
                 words |= {word}
                 names[s] = self._local(word, first.expression())
                 moved[s] = ref(names[s].name) + (form - first).expression()
-        inside = Rewriter(lambda n: _moved(n, moved)).node(node) if moved else node
+        new = Rewriter(transformer(lambda n: _moved(n, moved))).node(node) if moved else node
         turns = [
             apply("gt", n.extent, ZERO) if n.lower is ZERO else apply("lt", n.lower, n.extent) for n in parts.loops
         ]
         needed = [turn for loop, turn in zip(parts.loops, turns, strict=True) if loop in asked]
-        block = (*names.values(), inside)
+        block = (*names.values(), new)
         return (If(conjunction(needed), block),) if needed else block
 
     def _certain(self, first: Polynomial) -> bool:
@@ -103,7 +103,7 @@ class _Places:
         body = loop.body
         if names:
             places: dict[Expr, Expr] = {s: ref(n.name) for s, n in names.items()}
-            body = Rewriter(lambda n: _moved(n, places)).block(body)
+            body = Rewriter(transformer(lambda n: _moved(n, places))).block(body)
             head = next((k for k, n in enumerate(body) if not isinstance(n, Note)), 0)
             body = (*body[:head], *names.values(), *body[head:])
         return replace(loop, body=self.block(body, around, words))

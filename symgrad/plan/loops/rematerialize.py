@@ -16,7 +16,7 @@ from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, ref, ref
 from ...ir import Dtype, Equation, Tensor, unconditional
 from ...ops import OPS
 from ..program import Item, Step
-from .data import Block, Local, Node, Rewriter, blocks, root_of, with_blocks, with_root
+from .data import Block, Local, Node, Rewriter, root_of, with_inner, with_root
 from .reach import Reach
 
 HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
@@ -75,7 +75,7 @@ class Rematerialize:
             below = [r.name for r in e.reads]
             if any(n in written and not self._at_hand(n, name, temporaries | hidden) for n in below):
                 continue
-            body = language(e.body)
+            body = language.of(e.body)
             operations = _operations(body) + sum(
                 self._formulas[r.name].operations for r in refs(body) if r.name in self._formulas
             )
@@ -107,8 +107,7 @@ class Rematerialize:
 
     def _node(self, node: Node, reach: Reach) -> Iterator[Node]:
         inside = reach.within(node)
-        inner = tuple(tuple(new for n in block for new in self._node(n, inside)) for block in blocks(node))
-        node = with_blocks(node, inner)
+        node = with_inner(node, lambda block: tuple([new for n in block for new in self._node(n, inside)]))
         if (root := root_of(node)) is not None:
             before, value = self._scalars(root, reach)
             yield from before

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, factors, postorder, ref, refs
-from .data import Block, Call, If, Local, Node, Note, Rewriter, Store, blocks, expressions, stores, walk, with_blocks
+from ...expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    factors,
+    indices,
+    postorder,
+    ref,
+    refs,
+    substitution,
+    transformer,
+)
+from .data import Block, Call, If, Local, Node, Note, Rewriter, Store, expressions, stores, walk, with_inner, with_nodes
 
 
 def under(block: Block, condition: Expr, holds: bool) -> Block:
     """What is left of a block where a condition holds, or does not."""
-    known, asked = ONE if holds else ZERO, condition.key
-    left = _nothing(Rewriter(lambda n: known if n.key is asked else n).block(block))
+    left = Rewriter(_where(condition, holds)).block(block)
     locals_ = [n for n in walk(left) if isinstance(n, Local) and not n.changes]
     own = {ref(n.name) for n in locals_}
     plain: dict[Expr, Expr] = {}  # what has become a number, or another name
@@ -20,20 +34,23 @@ def under(block: Block, condition: Expr, holds: bool) -> Block:
         value = plain.get(n.value, n.value)
         if value in own or not any(isinstance(leaf, (Ref, Index)) for leaf in postorder(value)):
             plain[ref(n.name)] = value
-    values = Rewriter(lambda n: plain.get(n, n))
-    return settled(values.block(_kept(left, lambda n: not isinstance(n, Local) or ref(n.name) not in plain)))
+    if plain:
+        left = _kept(left, lambda n: not isinstance(n, Local) or ref(n.name) not in plain)
+    return settled(Rewriter(substitution(plain)).block(left))
 
 
-def _nothing(block: Block) -> Block:
-    """A block with 0 for products of which one factor has become 0, and quotients of these: such a value is selected,
-    and not computed."""
-    done: list[Node] = []
-    for node in block:
-        node = with_blocks(node, tuple(map(_nothing, blocks(node))))
-        if isinstance(node, (Local, Store)) and ZERO in factors(unsigned(node.value))[0]:
-            node = replace(node, value=ZERO)
-        done.append(node)
-    return tuple(done)
+def _where(condition: Expr, holds: bool) -> Callable[[Expr], Expr]:
+    """Puts what is known for a condition. A product of which one factor becomes 0 is 0, and so are quotients of these:
+    such a value is selected, and not computed."""
+    known, asked = ONE if holds else ZERO, condition.key
+    put = transformer(lambda n: known if n.key is asked else n)
+    leaves = {leaf for leaf in (*indices(condition), *refs(condition)) if not leaf.args}
+
+    def told(root: Expr) -> Expr:
+        new = put(root) if leaves.issubset((*indices(root), *refs(root))) else root
+        return ZERO if new is not root and ZERO in factors(unsigned(new))[0] else new
+
+    return told
 
 
 def unsigned(value: Expr) -> Expr:
@@ -53,7 +70,7 @@ def told_once(*halves: Block) -> list[Block]:
 
 def _kept(block: Block, keep: Callable[[Node], bool]) -> Block:
     """The statements that are to be kept, in the blocks inside too."""
-    return tuple(with_blocks(n, tuple(_kept(b, keep) for b in blocks(n))) for n in block if keep(n))
+    return with_nodes(block, [with_inner(n, partial(_kept, keep=keep)) for n in block if keep(n)])
 
 
 def settled(block: Block) -> Block:
@@ -63,19 +80,20 @@ def settled(block: Block) -> Block:
         if isinstance(node, If) and isinstance(node.condition, Const):
             done += settled(node.body if node.condition.value else node.otherwise)
             continue
-        node = with_blocks(node, tuple(map(settled, blocks(node))))
+        node = with_inner(node, settled)
         if isinstance(node, (Local, Note)) or does_something((node,)):
             done.append(node)
             continue
         while done and isinstance(done[-1], Note):
             done.pop()
-    read = {r.name for n in walk(tuple(done)) for r in refs(*expressions(n))}
-    unread = {n.name for n in done if isinstance(n, Local) and n.name not in read}
+    unread = {n.name for n in done if isinstance(n, Local)}
+    if unread:
+        unread -= {r.name for n in walk(tuple(done)) for r in refs(*expressions(n))}
 
     def is_read(n: Node) -> bool:
         return not (isinstance(n, Local) and n.name in unread or unread & {r.name for r in stores(n)})
 
-    return settled(_kept(tuple(done), is_read)) if unread else tuple(done)
+    return settled(_kept(tuple(done), is_read)) if unread else with_nodes(block, done)
 
 
 def does_something(block: Block) -> bool:

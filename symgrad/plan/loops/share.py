@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from ...expr import ZERO, Apply, Const, Expr, Index, Ref, folded, indices, postorder, preorder, ref, renewed, substitute
 from ...ir import Dtype, dtype_of, unconditional
 from ...ops import OPS
 from ...ops.naming import phrase, short
-from .data import Block, Guard, If, Local, Loop, Node, blocks, root_of, stores, walk, with_blocks, with_root
+from .data import Block, Guard, If, Local, Loop, Node, root_of, stores, walk, with_inner, with_root
 from .dependence import changed
 from .merge_equal import merge_equal
 from .names import length_of
@@ -51,8 +52,7 @@ class Share:
     def _hoisted(self, block: Block, reach: Reach) -> Block:
         done: list[Node] = []
         for node in block:
-            inside = reach.within(node)
-            node = with_blocks(node, tuple(self._hoisted(b, inside) for b in blocks(node)))
+            node = with_inner(node, partial(self._hoisted, reach=reach.within(node)))
             if isinstance(node, Loop):
                 before, node = self._invariants(node, reach)
                 done += before
@@ -118,10 +118,10 @@ class Share:
             if isinstance(node, (If, Guard)):
                 for root, _ in _sites((*node.body, *node.otherwise)):
                     names.of(root, inside=True)
-                node = with_blocks(node, tuple(_with_roots(b, names.written) for b in blocks(node)))
+                node = with_inner(node, partial(_with_roots, written=names.written))
             done += names.new()
             done.append(node)
-        return tuple(with_blocks(n, tuple(self._shared(b, reach.within(n)) for b in blocks(n))) for n in done)
+        return tuple([with_inner(n, partial(self._shared, reach=reach.within(n))) for n in done])
 
     # what a node is
 
@@ -160,7 +160,7 @@ class _Names:
         self.written: dict[Expr, Expr] = {}
         unstable = {r.name for n in walk(block) for r in stores(n)}
         unstable |= {n.name for n in walk(block) if isinstance(n, Local) and n.changes}
-        inner = [n for node in block for body in blocks(node) for n in walk(body)]
+        inner = [n for node in block for body in node.blocks for n in walk(body)]
         unstable |= {n.name for n in inner if isinstance(n, Local)}  # not seen from here
         sites = [
             (0 if root is root_of(node) else place, root)
@@ -276,6 +276,6 @@ def _with_roots(block: Block, written: Mapping[Expr, Expr]) -> Block:
         if (root := root_of(node)) is not None:
             node = with_root(node, written.get(root, root))
         if isinstance(node, (If, Guard)):
-            node = with_blocks(node, tuple(_with_roots(b, written) for b in blocks(node)))
+            node = with_inner(node, partial(_with_roots, written=written))
         done.append(node)
     return tuple(done)

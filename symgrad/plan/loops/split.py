@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from ...domain import GE, NE, Affine, Bound, Domain, alternatives
@@ -22,6 +23,7 @@ from ...expr import (
     ref,
     refs,
     substitute,
+    substitution,
 )
 from ...expr.polynomials import polynomial
 from ...ir import Equation, unconditional
@@ -36,12 +38,11 @@ from .data import (
     Note,
     Rewriter,
     Store,
-    blocks,
     expressions,
     loops,
     stores,
     walk,
-    with_blocks,
+    with_inner,
 )
 from .dependence import changed
 from .notes import is_start
@@ -85,7 +86,7 @@ class Split:
             body = self._block(node.body, domain.under(node.condition))
             otherwise = self._block(node.otherwise, domain.under(node.condition, False))
             return (replace(node, body=body, otherwise=otherwise),)
-        return (with_blocks(node, tuple(self._block(b, domain) for b in blocks(node))),)
+        return (with_inner(node, partial(self._block, domain=domain)),)
 
     def _loop(self, loop: Loop, domain: Domain) -> Block:
         """What becomes of a loop whose body is done."""
@@ -114,8 +115,10 @@ class Split:
     def _outside(self, loop: Loop, condition: Expr, domain: Domain) -> Block | None:
         """The loop under a condition on nothing that changes in it, and beside the one where that does not hold."""
         notes, body = without_notes(loop.body)
+        if not any(_rests_on(n, condition) for n in body):
+            return None
         halves = [under(body, condition, holds) for holds in (True, False)]
-        if not any(_rests_on(n, condition) for n in body) or _copies(*halves):
+        if _copies(*halves):
             return None
         first, second = (
             self._loop(replace(loop, body=half), domain.under(condition, holds)) if does_something(half) else ()
@@ -126,9 +129,11 @@ class Split:
     def _divided(self, loop: Loop, condition: Expr, domain: Domain) -> Block | None:
         """The loop as several, in each of which a condition on its index holds, or does not."""
         found = _cuts(condition, loop.index, self._turns(loop, domain), domain)
+        if found is None:
+            return None
         notes, body = without_notes(loop.body)
         halves = [under(body, condition, holds) for holds in (False, True)]
-        if found is None or _copies(*halves) > COPIED:
+        if _copies(*halves) > COPIED:
             return None
         if len(found[0]) > 1 and any(r.subscripts for r in refs(condition)) and all(map(does_something, halves)):
             return None  # a place that data tell, and all others: a test is shorter
@@ -163,7 +168,7 @@ class Split:
         asked = [apply("ge", place, loop.lower), apply("gt", loop.extent, place)]
         asked = [c for c in asked if not domain.holds(substitute(c, self.limits))]
         domain = domain.under(conjunction(asked)) if asked else domain
-        body = self._block(settled(Rewriter(lambda n: place if n is loop.index else n).block(body)), domain)
+        body = self._block(settled(Rewriter(substitution({loop.index: place})).block(body)), domain)
         return (If(conjunction(asked), body),) if asked else body
 
     def _limit(self, place: Expr, loop: Loop, domain: Domain, least: Expr, above: bool, before: list[Node]) -> Expr:
@@ -228,7 +233,7 @@ def _conditions(block: Block, values: bool) -> dict[Expr, None]:
     for node in block:
         if isinstance(node, Loop):
             continue
-        for b in blocks(node):
+        for b in node.blocks:
             found |= _conditions(b, values)
         if isinstance(node, If):
             found |= dict.fromkeys(_comparisons(node.condition))
