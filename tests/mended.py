@@ -171,4 +171,7 @@ MENDED = {
     "one product of no factors, in a place of its own": (
         "f(a[k], w[m]): h[i+1] = prod[j](a[j]*w[i]); out = sum[i](h[i]**2)"
     ),
+    "an element of no row, under a condition": (
+        "f(w[m], b[p,n,m], on[n,m]: bool)[i,j,k] = minimum(where(on[j,k], b[0,j,k], 0), b[i,j,k]*(w[k] > 0))"
+    ),
 }

@@ -46,9 +46,11 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
         return max(place for place, e in enumerate(both) if e.target in written) + 1
 
     def shared_once(both: list[Equation]) -> list[Equation]:
-        return shared(reread(both, tensors.keys() - joint.table.keys()), tensors, names) if small else both
+        if not small:
+            return both
+        return shared(reread(both, tensors.keys() - joint.table.keys()), tensors, names, joint.facts)
 
-    both = shared_once(both) if small else shared(both, tensors, names, calls=True)
+    both = shared_once(both) if small else shared(both, tensors, names, joint.facts, calls=True)
     if small and style == "arrays":
         both = with_arguments(both, to, tensors, names)
     while (there := expanded(both, to, tensors)) != both:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import TypeGuard
 
+from ..domain import Domain
 from ..expr import ONE, ZERO, Apply, Expr, apply, conjunction, indices, postorder, refs
-from ..ir import Equation, has_domain
+from ..ir import Equation, has_domain, unconditional
 from ..ops import OPS
 from .exponents import distance
 
@@ -26,6 +27,22 @@ def literal_bounds(subscripts: Iterable[Expr], shape: Iterable[Expr], data: Cont
         if not indices(s) and not any(r.name in data for r in refs(s)):
             found += [apply("ge", s, ZERO), apply("gt", size, s)]
     return found
+
+
+def divisible(root: Expr, domain: Domain) -> bool:
+    """Whether what divides whole numbers in `root` is at least 1."""
+    divisors = [n.args[1] for n in postorder(root) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
+    return all(domain.holds(apply("ge", d, ONE)) for d in divisors)
+
+
+def may_leave(root: Expr, domain: Domain, shapes: Mapping[str, tuple[Expr, ...]]) -> bool:
+    """Whether `root` may leave a loop in `domain` that has no turn: what it reads in a branch, which nothing has asked
+    for on entry, is at no element without an index that needs a turn to exist, and no size that may be 0 divides."""
+    if not divisible(root, domain):
+        return False
+    certain = unconditional(root)
+    guarded = [r for r in refs(root) if r.subscripts and r not in certain]
+    return all(domain.holds(c) for r in guarded for c in literal_bounds(r.subscripts, shapes[r.name], shapes))
 
 
 def asked(body: Expr) -> list[Expr]:

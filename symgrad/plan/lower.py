@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from ..domain import Domain, Facts
 from ..expr import (
     ONE,
     Apply,
@@ -36,6 +37,7 @@ from ..ops.limits import INFINITY
 from ..ops.naming import wishes
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
+from .conditions import may_leave
 from .exponents import given, of_difference
 
 Part = tuple[Expr, tuple[Expr, ...]]  # an operation by its key, and how far its indices run
@@ -162,7 +164,7 @@ SHORT = 8  # operations of a call that is shared in a formula too long to be loo
 
 
 def shared(
-    equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names, calls: bool = False
+    equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names, facts: Facts, calls: bool = False
 ) -> list[Equation]:
     """What calls a function (or is long) and stands in several places gets an equation of its own.
 
@@ -185,11 +187,15 @@ def shared(
         called = [n for n in possible if isinstance(n[0], Apply) and _is_function(n[0])]
         possible = [n for n in called if not is_larger(n[0], SHORT)]
     worth: set[Part] = set()
+    shapes = {name: tensor.shape for name, tensor in tensors.items()}
     for part in sorted(possible, key=lambda part: size(part[0])):
         # a number made of options and sizes needs no name
         reads = any(isinstance(r, Ref) and r.name in tensors for r in postorder(part[0]))
         if reads and _worth(part[0], len(homes[part]), uses[part], {node for node, _ in worth}):
-            worth.add(part)
+            boxes = [equations[h].box for h in homes[part]]
+            mine = tuple(pair for pair in boxes[0] if pair[0] in indices(part[0]))
+            if mine in boxes or may_leave(part[0], Domain.of(mine, None, facts), shapes):
+                worth.add(part)
     chosen = [n for n in possible if n in worth]
     # a part that stands only inside of another chosen part needs no name of its own
     within = {(k.key, uses[n]) for n in chosen for k in postorder(n[0]) if k is not n[0]}

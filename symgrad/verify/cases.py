@@ -115,8 +115,12 @@ def parts(case: Case, gradients: Mapping[str, Array], most: int) -> Iterator[tup
 
 def refuses_nothing(case: Case, error: Exception) -> bool:
     """Whether the code refuses a maximum over nothing, as NumPy does; a softmax of no elements may."""
-    said = ("zero-size array to reduction", "Expected reduction dim")  # of NumPy and JAX, of torch
-    return case.label == "a size of 0" and any(words in str(error) for words in said)
+    return case.label == "a size of 0" and is_of_nothing(error)
+
+
+def is_of_nothing(error: Exception) -> bool:
+    """Whether NumPy, JAX or torch refuse a maximum over nothing."""
+    return any(words in str(error) for words in ("zero-size array to reduction", "Expected reduction dim"))
 
 
 def refuses_infinity(error: Any) -> bool:

@@ -17,7 +17,7 @@ from mpmath import mp
 from ..errors import SymgradError
 from ..expr import Const
 from ..ir import Dtype, Function, bind, shape_of
-from .cases import Case, refuses_infinity
+from .cases import Case, is_of_nothing, refuses_infinity
 from .text import Array, Values, full_shape
 
 Python = Callable[..., Any]  # takes inputs and options by name
@@ -45,7 +45,8 @@ def disagreements(
     except Exception as error:  # what it raises, a traced function does not
         # integers are drawn for what the formula reads, and not for what the function takes and then leaves
         drawn = isinstance(error, IndexError) and any(t.dtype == Dtype.INT for t in function.tensors)
-        if not (drawn or _is_empty(function, case) or refuses_infinity(error)):
+        # a maximum of nothing, in a branch that is never taken, the formula has no place for
+        if not (drawn or _is_empty(function, case) or is_of_nothing(error) or refuses_infinity(error)):
             yield function.name, f"your function, called with arrays, raises {type(error).__name__}: {error}"
         return
     if found is None or len(found) != len(function.outputs):

@@ -427,19 +427,27 @@ def test_what_does_not_run_on_arrays_has_no_such_witness():
     assert sg.check(rows).ok
 
 
-@both
-def test_positions_of_what_is_not_read_may_be_anywhere(to):
-    report = sg.check(declared("x[n,m], w[m], t[k]: int", "np.zeros_like(x[:, t]) + np.sum(w)"), to=to)
-    assert report.ok, report
+CHECKED = {
+    "positions of what is not read may be anywhere": (
+        "x[n,m], w[m], t[k]: int",
+        "np.zeros_like(x[:, t]) + np.sum(w)",
+    ),
+    "rounding decides on the edge of a condition on what is computed": (
+        "x[n,m], w[m]",
+        "w[0] * np.count_nonzero(np.cbrt(x) @ w > 0, axis=-1, keepdims=True)",
+    ),
+    "no rows, cut and put together": ("x[n,m], w[k]", "np.outer(w, np.concatenate([x[:, :1], x[:, 1:]], axis=1))"),
+    "a maximum of nothing in a branch that is never taken": (
+        "x[n,m], w[m]",
+        "np.where(2.0 <= 0.3, np.ptp(np.diff(x, axis=0), axis=0), w)",
+    ),
+}
 
 
 @both
-def test_rounding_decides_on_the_edge_of_a_condition_on_what_is_computed(to):
-    @sg.function
-    def counted(x: sg.Tensor["n m"], w: sg.Tensor["m"], s):
-        return s * np.count_nonzero(np.cbrt(x) @ w > 0, axis=-1, keepdims=True)
-
-    report = sg.check(counted, to=to)
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_traced_function_agrees(name, to):
+    report = sg.check(declared(*CHECKED[name]), to=to)
     assert report.ok, report
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, refs, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, refs, substitute, value_of
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, distinct, spans
 from .affine import Extents, Linear, linear, quotient
@@ -96,7 +96,7 @@ class Reader(Evaluator):
         pieces = self.pieces(r, extents)
         slices = in_slices(pieces)
         if slices is not None:
-            return self._assembled(base, slices, extents)
+            return self._in_rows(base, r, slices, extents)
         diagonal = self._diagonal(base, pieces)
         if diagonal is not None:
             return diagonal
@@ -117,7 +117,7 @@ class Reader(Evaluator):
         extents = dict(e.box)
         slices = in_slices(self.pieces(r, extents))
         if slices is not None:
-            return self._assembled(Var(r.name), slices, extents).labels
+            return self._in_rows(Var(r.name), r, slices, extents).labels
         several = len(indices(*(s for s in r.subscripts if not isinstance(s, Index)))) != 1
         return labels(r) if several else self.arrays(r, indices(*r.subscripts), extents)[1]
 
@@ -231,6 +231,28 @@ class Reader(Evaluator):
         return replace(best, size=self.sizes.count(best.inner, best.size))
 
     # all axes
+
+    def _in_rows(self, base: Array, r: Ref, pieces: Sequence[Piece], extents: Extents) -> Value:
+        """`base` read in these pieces; in the rows of a reshape, where windows lie in one of them each."""
+        found: list[Piece] = []
+        shape: list[Expr] = []
+        for s, axis, piece in zip(r.subscripts, self.tensors[r.name].shape, pieces, strict=True):
+            rows = self._row_of(s, axis, extents) if isinstance(piece, Moving) and r.name not in self.pads else None
+            found += [piece] if rows is None else [Run(rows[0], ALL), rows[2]]
+            shape += [axis] if rows is None else [extents[rows[0]], rows[1]]
+        if len(found) > len(pieces):
+            base = Reshape(base, tuple(shape), split=True)
+        return self._assembled(base, found, extents)
+
+    def _row_of(self, s: Expr, axis: Expr, extents: Extents) -> tuple[Index, Expr, Piece] | None:
+        """The index of the row, the length of one, and how `s` goes on in it; None where it leaves a row."""
+        form = linear(s)
+        for i, step in () if form is None else form.steps:
+            full = equal(step * extents[i], axis) and all(map(self.sizes.not_negative, (step, extents[i])))
+            inner = self._piece(tidy(substitute(s, {i: ZERO})), step, extents, False) if full else None
+            if isinstance(inner, Run):
+                return i, step, inner
+        return None
 
     def _assembled(self, base: Array, pieces: Sequence[Piece], extents: Extents) -> Value:
         items: list[Item] = [p.item for p in pieces]

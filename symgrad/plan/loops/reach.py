@@ -9,10 +9,9 @@ from types import MappingProxyType
 
 from ...domain import Affine, Domain
 from ...domain.atoms import linear
-from ...expr import ONE, ZERO, Apply, Expr, Ref, apply, postorder, refs, substitute
+from ...expr import ZERO, Apply, Expr, Ref, substitute
 from ...expr.polynomials import polynomial, symbol
-from ...ir import unconditional
-from ..conditions import literal_bounds
+from ..conditions import may_leave
 from .data import Loop, Node
 
 Shapes = Mapping[str, tuple[Expr, ...]]
@@ -39,12 +38,6 @@ def _operands(limit: Expr, op: str) -> list[Expr]:
     return [limit]
 
 
-def divisible(root: Expr, domain: Domain) -> bool:
-    """Whether what divides whole numbers in `root` is at least 1."""
-    divisors = [n.args[1] for n in postorder(root) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
-    return all(domain.holds(apply("ge", d, ONE)) for d in divisors)
-
-
 @dataclass(eq=False)
 class Reach:
     """What exists at each turn of the loops around a block.
@@ -62,14 +55,8 @@ class Reach:
         return Reach(self.shapes, turns(node, self.domain)) if isinstance(node, Loop) else self
 
     def leaves(self, root: Expr) -> bool:
-        """Whether `root` may leave a loop that has no turn: what it reads in a branch, which nothing has asked for on
-        entry, is at no element without an index that needs a turn to exist, and no size that may be 0 divides."""
-        if not divisible(root, self.domain):
-            return False
-        certain = unconditional(root)
-        guarded = [r for r in refs(root) if r.subscripts and r not in certain]
-        asked = (c for r in guarded for c in literal_bounds(r.subscripts, self.shapes[r.name], self.shapes))
-        return all(map(self.domain.holds, asked))
+        """Whether `root` may leave a loop that has no turn."""
+        return may_leave(root, self.domain, self.shapes)
 
     def holds(self, element: Ref) -> bool:
         """Whether the element exists at every turn."""

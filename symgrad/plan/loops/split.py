@@ -28,6 +28,7 @@ from ...expr import (
 from ...expr.polynomials import polynomial
 from ...ir import Equation, unconditional
 from ...ops import OPS
+from ..conditions import divisible
 from .data import (
     Block,
     Call,
@@ -46,7 +47,7 @@ from .data import (
 )
 from .dependence import changed
 from .notes import is_start
-from .reach import divisible, turns
+from .reach import turns
 from .settle import does_something, settled, told_once, under, unsigned, without_notes
 
 COPIED = 3  # statements that a condition does not touch, and that are rather written twice than left beside its test
