@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Union
 
 from ..source.layout import COMMA, EQUALS, INDENT, LIMIT, Cut, Piece, aligned, cut_text, filled, laid_out
@@ -81,15 +81,18 @@ class Printer:
         """An expression on one line."""
         return "".join(" " if isinstance(piece, Cut) else piece for piece in self.pieces(root, need))
 
-    def pieces(self, root: Expression, need: int = 0) -> Iterator[Piece]:
+    def pieces(self, root: Expression, need: int = 0) -> list[Piece]:
         """An expression, in parentheses where it binds less tightly than `need`."""
+        found: list[Piece] = []
         stack: list[Part] = [(root, need)]
         while stack:
-            top = stack.pop()
-            if isinstance(top, (str, Cut)):
-                yield top
-                continue
-            stack.extend(reversed(self._parts(*top)))
+            top = stack[-1]
+            del stack[-1]
+            if isinstance(top, tuple):
+                stack += self._parts(*top)[::-1]
+            else:
+                found += (top,)
+        return found
 
     def _parts(self, node: Expression, need: int) -> Sequence[Part]:
         level, parts = self._written(node)

@@ -30,6 +30,9 @@ INFIXES: Mapping[str, tuple[str, int, int, int, int]] = {  # symbol, level, what
     "matmul": ("@", 20, 21, 21, 6),
 }
 PREFIXES = {"not": ("not ", 5, 5), "neg": ("-", 12, 20), "invert": ("~", 60, 60)}
+_SIGNS = {op: Piece(f" {symbol} ", INFIX, strength) for op, (symbol, *_, strength) in INFIXES.items()}
+_BRACKETS = {b[0]: (Piece(b[0], OPEN), Piece(b[1], CLOSE)) for b in ("()", "[]")}
+_NEXT = Piece(", ", COMMA)
 Part = Union[str, Piece, tuple[Expression, int]]  # text, a mark, or an operand and what it needs
 
 
@@ -38,14 +41,15 @@ def pieces(root: Expression, need: int = 0) -> list[Piece]:
     found: list[Piece] = []
     stack: list[Part] = [(root, need)]
     while stack:
-        top = stack.pop()
-        if isinstance(top, str):
-            found.append(Piece(top))
-        elif isinstance(top, Piece):
-            found.append(top)
+        top = stack[-1]
+        del stack[-1]
+        if isinstance(top, Piece):
+            found += (top,)
+        elif isinstance(top, str):
+            found += (Piece(top),)
         else:
             level, parts = _written(top[0])
-            stack.extend(reversed(parts if level >= top[1] else _bracketed("(", parts)))
+            stack += (parts if level >= top[1] else _bracketed("(", parts))[::-1]
     return found
 
 
@@ -55,13 +59,14 @@ def flat(root: Expression) -> str:
 
 
 def _bracketed(bracket: str, parts: Sequence[Part]) -> list[Part]:
-    return [Piece(bracket, OPEN), *parts, Piece({"(": ")", "[": "]"}[bracket], CLOSE)]
+    opening, closing = _BRACKETS[bracket]
+    return [opening, *parts, closing]
 
 
 def _listed(items: Sequence[Expression]) -> list[Part]:
     parts: list[Part] = []
     for item in items:
-        parts += [*([Piece(", ", COMMA)] if parts else []), (item, 0)]
+        parts += [_NEXT, (item, 0)] if parts else [(item, 0)]
     return parts
 
 
@@ -152,10 +157,10 @@ def _operation(op: str, operands: tuple[Expression, ...]) -> tuple[int, Sequence
     if op == "pow":  # as formatters write it: x**2, but (x - y) ** 2
         symbol = "**" if _atomic(first) and _atomic(second) else " ** "
         return 40, ((first, 41), symbol, (second, 41))
-    symbol, level, left, right, strength = INFIXES[op]
+    _, level, left, right, _ = INFIXES[op]
     if op == "matmul" and isinstance(first, Operation) and first.op == op:
         left = level
-    return level, ((first, left), Piece(f" {symbol} ", INFIX, strength), (second, right))
+    return level, ((first, left), _SIGNS[op], (second, right))
 
 
 def message(node: Text) -> str:

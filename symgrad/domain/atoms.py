@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Union
 
@@ -26,10 +26,17 @@ class Affine:
     form: Polynomial
     relation: str = GE
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.form, self.relation))
+
     @cached_property
     def uses(self) -> frozenset[Index]:
         """The indices that it mentions, also inside of elements."""
-        return frozenset(i for s in self.form.symbols for i in indices(s))
+        return frozenset([i for s in self.form.symbols for i in s.indices])
 
     def negated(self) -> Affine:
         """The condition that holds where this one does not."""
@@ -107,36 +114,38 @@ NEVER = Affine(constant(-1))
 
 def linear(form: Polynomial) -> bool:
     """Whether no term has two factors that vary."""
-    return all(sum(not fixed(s) for s in m) <= 1 for m in form.terms)
+    products = (m for m in form.terms if m[1:])
+    return all(sum(not fixed(s) for s in m) <= 1 for m in products)
 
 
-def alternatives(condition: Expr, facts: Facts, holds: bool = True) -> list[Conjunction]:
+@lru_cache(maxsize=2**12)
+def alternatives(condition: Expr, facts: Facts, holds: bool = True) -> tuple[Conjunction, ...]:
     """Disjoint conjunctions of atoms; one of them holds exactly where the condition does (does not: holds=False)."""
     op, args = (condition.op, condition.args) if isinstance(condition, Apply) else ("", ())
     if condition in (ONE, ZERO):
-        return [()] if (condition is ONE) == holds else []
+        return ((),) if (condition is ONE) == holds else ()
     if op == "not":
         return alternatives(args[0], facts, not holds)
     if op in ("and", "or"):
         if (op == "and") == holds:
-            return [(*a, *b) for a, b in product(*(alternatives(part, facts, holds) for part in args))]
+            return tuple((*a, *b) for a, b in product(*(alternatives(part, facts, holds) for part in args)))
         first, second = args  # the first; or the second, where the first is not so
-        return [
+        return (
             *alternatives(first, facts, holds),
             *((*a, *b) for a, b in product(alternatives(first, facts, not holds), alternatives(second, facts, holds))),
-        ]
+        )
     if op in ("eq", "ne") and all(map(facts.integer, args)):
         a, b = map(polynomial, args)
         if a is not None and b is not None and linear(a - b):
             atom = Affine(_without_rests(a - b), EQ if (op == "eq") == holds else NE)
             everywhere = all(fixed(s) or isinstance(s, Index) for s in atom.form.symbols)
-            return [(part,) for part in (atom.split() if everywhere else (atom,))]
+            return tuple((part,) for part in (atom.split() if everywhere else (atom,)))
     margins = facts.margins(condition)
     if len(margins) != 1 or not linear(margins[0]):
         if op == "ne":  # of numbers, too, what equality is not: NaN is not equal to itself
             condition, holds = apply("eq", *args), not holds
-        return [(Opaque(condition.key, holds),)]
-    return at_least_zero(margins[0] if holds else -margins[0] - 1, facts)
+        return ((Opaque(condition.key, holds),),)
+    return tuple(at_least_zero(margins[0] if holds else -margins[0] - 1, facts))
 
 
 def at_least_zero(form: Polynomial, facts: Facts) -> list[Conjunction]:

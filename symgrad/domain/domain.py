@@ -159,22 +159,25 @@ class Domain:
 
     def _about(self, *atoms: Atom) -> Domain:
         """Only the atoms that speak, directly or through others, of the same indices: more points, fewer atoms."""
-        near = {i for a in atoms for i in a.uses} & set(self.indices) or set(self.indices)
+        near = {i for a in atoms for i in a.uses} & {*self.indices} or {*self.indices}
         left = [a for a in self.atoms if a.uses]
-        while more := [a for a in left if not a.uses.isdisjoint(near)]:
-            near.update(*(a.uses for a in more))
-            left = [a for a in left if a.uses.isdisjoint(near)]
+        while more := [a for a in left if a.uses & near]:
+            near = near.union(*[a.uses for a in more])
+            left = [a for a in left if not a.uses & near]
         if not left:
             return self
-        about = tuple([a for a in self.atoms if not a.uses or not a.uses.isdisjoint(near)])
+        about = tuple([a for a in self.atoms if not a.uses or a.uses & near])
         return Domain(self.indices, about, self.facts)
 
     def of_points(self) -> Domain:
         """The same points, with what is known of the sizes where there is one: 0 <= i < n says that n is positive."""
         forms = [a.form for a in self.affine if a.relation == GE]
-        from_zero = {s for f in forms for s in f.symbols if isinstance(s, Index) and f.terms == {(s,): 1}}
+        single = (f for f in forms if len(f.terms) == 1)
+        from_zero = {s for f in single for s in f.symbols if isinstance(s, Index) and f.terms == {(s,): 1}}
         least: dict[Expr, int] = {}
         for f in forms:
+            if len(f.terms) not in (2, 3):  # n - i, and a number
+                continue
             number = f.terms.get((), 0)
             for i in from_zero & f.symbols:
                 for n in f.symbols - {i}:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import prod
 from typing import Any
 
 from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref, refs
@@ -28,6 +27,7 @@ class Facts:
     least: frozenset[tuple[Expr, int]] = frozenset()
     integers: frozenset[str] = frozenset()
     more: tuple[Polynomial, ...] = ()
+    _integer: dict[Expr, bool] = field(default_factory=dict, compare=False, repr=False)
     _least: dict[Expr, Least] = field(default_factory=dict, compare=False, repr=False)
     _unbounded: dict[Polynomial, Terms] = field(default_factory=dict, compare=False, repr=False)
     at_points: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # what `points` has computed
@@ -70,32 +70,37 @@ class Facts:
 
     def integer(self, s: Expr) -> bool:
         """Whether an expression has integer values only."""
-        for node in postorder(s):
-            match node:
-                case Const(value=value):
-                    known = value.denominator == 1
-                case Ref(name=name):
-                    known = name in self.integers
-                case Apply(op=op):
-                    row = OPS.get(op)
-                    known = row is not None and row.of_integers
-                case _:
-                    known = isinstance(node, Index)
-            if not known:
-                return False
-        return True
+        if s not in self._integer:
+            self._integer[s] = all(map(self._is_integer, postorder(s)))
+        return self._integer[s]
+
+    def _is_integer(self, node: Expr) -> bool:
+        match node:
+            case Const(value=value):
+                return value.denominator == 1
+            case Ref(name=name):
+                return name in self.integers
+            case Apply(op=op):
+                row = OPS.get(op)
+                return row is not None and row.of_integers
+            case _:
+                return isinstance(node, Index)
 
     def lower(self, p: Polynomial, sign: int = 1) -> int | None:
         """A lower bound, of -p for the sign -1: in the distances of its symbols from their least values no coefficient
         is negative."""
         bound, falls, mixed = 0, False, False
         for m, c in p.terms.items():
-            least = [low for s in m if (low := self.least_of(s)) is not None]
-            if len(least) < len(m):
-                return None
-            bound += sign * c * prod(least)
-            falls = falls or bool(m) and (sign * c < 0 or len(m) > 1 and min(least) < 0)
-            mixed = mixed or len(m) > 1 and any(least)  # a product of such distances has further terms
+            c *= sign
+            product, several = c, m[1:] != ()
+            for s in m:
+                low = self._least[s] if s in self._least else self.least_of(s)
+                if low is None:
+                    return None
+                product *= low
+                falls = falls or c < 0 or several and low < 0
+                mixed = mixed or several and low != 0  # a product of such distances has further terms
+            bound += product
         return bound if not falls else self._lower(p * sign) if mixed else None
 
     def _lower(self, p: Polynomial) -> int | None:

@@ -242,9 +242,9 @@ ARGUMENT = ref("?x")  # of the formulas that operators stand for: nothing that a
 
 def as_expr(value: Value) -> Expr:
     """Return `value` as a node; numbers become constants, below 0 with their sign before them."""
-    if isinstance(value, float) and value < 0:
-        return neg(const(-value))
-    return value if isinstance(value, Expr) else const(value)
+    if isinstance(value, Expr):
+        return value
+    return neg(const(-value)) if isinstance(value, float) and value < 0 else const(value)
 
 
 def is_exact(node: Expr) -> bool:

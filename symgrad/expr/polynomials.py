@@ -32,7 +32,7 @@ class Polynomial:
     @property
     def symbols(self) -> frozenset[Expr]:
         if self._symbols is None:
-            self._symbols = frozenset(s for m in self.terms for s in m)
+            self._symbols = frozenset[Expr]().union(*self.terms)
         return self._symbols
 
     def __eq__(self, other: object) -> bool:

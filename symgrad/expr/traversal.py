@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import islice
 from math import nan
 from typing import TypeVar
 
@@ -41,28 +40,31 @@ def pending(
 def postorder(*roots: Expr) -> list[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
     seen: dict[Expr, None] = {}
-    stack = [*reversed(roots)]
-    while stack:
-        node = stack[-1]
-        if node not in seen:
-            if node.args and (below := [a for a in node.args if a not in seen]):
-                stack += below[::-1]
-                continue
-            seen[node] = None
-        del stack[-1]
+    for root in roots:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            for a in node.args:
+                if a not in seen:
+                    stack += (a,)
+                    break
+            else:
+                seen[node] = None
+                del stack[-1]
     return list(seen)
 
 
-def preorder(roots: Iterable[Expr], below: Callable[[Expr], Sequence[Expr]]) -> Iterator[Expr]:
+def preorder(roots: Iterable[Expr], below: Callable[[Expr], Sequence[Expr]]) -> list[Expr]:
     """Every node that is met from `roots` on, once, each before what stands `below` it, from the left."""
-    seen: set[Expr] = set()
+    seen: dict[Expr, None] = {}
     stack = [*roots][::-1]
     while stack:
-        node = stack.pop()
+        node = stack[-1]
+        del stack[-1]
         if node not in seen:
-            seen.add(node)
-            yield node
-            stack.extend(reversed(below(node)))
+            seen[node] = None
+            stack += below(node)[::-1]
+    return list(seen)
 
 
 def values(*roots: Expr, closed: Callable[[Expr], bool] | None = None, last: bool = False) -> list[Expr]:
@@ -96,15 +98,16 @@ def renewed(node: Expr, done: Mapping[Expr, Expr]) -> Expr:
 
 def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -> Known:
     """What `rule` says of `root`, asked from the leaves up, of every node once for all calls with one `done`."""
-    stack = [root]
+    stack = [root] if root not in done else []
     while stack:
         node = stack[-1]
-        if node not in done:
-            if node.args and (below := [a for a in node.args if a not in done]):
-                stack += below[::-1]
-                continue
+        for a in node.args:
+            if a not in done:
+                stack += (a,)
+                break
+        else:
             done[node] = rule(node)
-        del stack[-1]
+            del stack[-1]
     return done[root]
 
 
@@ -208,8 +211,8 @@ def substitution(mapping: Mapping[Node, Expr]) -> Callable[[Expr], Expr]:
 
 def refs(*roots: Expr) -> tuple[Ref, ...]:
     """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
-    if len(roots) == 1:
-        return _refs(roots[0])
+    if not roots[1:]:
+        return _refs(roots[0]) if roots else ()
     return tuple(dict.fromkeys([r for root in roots for r in _refs(root)]))
 
 
@@ -220,8 +223,16 @@ def _refs(root: Expr) -> tuple[Ref, ...]:
 
 def is_larger(root: Expr, most: int) -> bool:
     """Whether there are more than so many operations in `root`, shared ones once; no more of it is looked at."""
-    operations = (n for n in preorder([root], lambda node: node.args) if isinstance(n, Apply))
-    return next(islice(operations, most, None), None) is not None
+    met, operations = {root: None}, 0
+    nodes = [root]
+    for node in nodes:  # grows
+        operations += isinstance(node, Apply)
+        if operations > most:
+            return True
+        new = {a: None for a in node.args if a not in met}
+        met |= new
+        nodes += new
+    return False
 
 
 def size(*roots: Expr) -> int:

@@ -231,8 +231,9 @@ class Equation:
 
     def mapped(self, put: Callable[[Expr], Expr]) -> Equation:
         """The equation with other expressions for all that it evaluates."""
-        where = None if self.where is None else put(self.where)
-        return replace(self, subscripts=tuple(map(put, self.subscripts)), body=put(self.body), where=where)
+        old = self.subscripts, self.body, self.where
+        new = tuple(map(put, self.subscripts)), put(self.body), None if self.where is None else put(self.where)
+        return self if new == old else replace(self, subscripts=new[0], body=new[1], where=new[2])
 
     def at(self, names: Mapping[Expr, Expr]) -> Equation:
         """The equation with other indices, or with expressions in their place."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from ..domain import EQ, NOTHING, Affine, Domain, Facts, conjunction_of
 from ..expr import Expr, Index, Ref, apply, index, indices, product, refs, substitute, total
@@ -46,8 +47,11 @@ def range_of(node: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, tuple[Exp
 
 def writes_once(e: Equation, facts: Facts = NOTHING) -> bool:
     """True: no two points shown write one element. False: not proved by the facts of its function."""
-    if e.plain:
-        return True
+    return e.plain or _writes_once(e, facts)
+
+
+@lru_cache(maxsize=2**8)
+def _writes_once(e: Equation, facts: Facts) -> bool:
     other: dict[Expr, Expr] = {i: index(f"{i.name}'") for i, _ in e.box}
     pairs, left = _on_one_element(e, e, other, facts), [i for i, _ in e.shown]
     while left:  # an index that is the same in both may tell that another is: h of h*e + i, and then i

@@ -7,7 +7,7 @@ points than there are; `unconditional` says which nodes certainly are; `reads_of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..domain import NOTHING, Domain, Facts
 from ..expr import Apply, Expr, Ref, apply, conjuncts, postorder, preorder
@@ -37,7 +37,13 @@ def asked_before(node: Expr, k: int) -> list[Expr]:
 
 def unconditional(*roots: Expr) -> set[Expr]:
     """The nodes that are evaluated wherever the roots are, whichever branches are selected."""
-    return {*preorder(roots, lambda node: [a for k, a in enumerate(node.args) if not asked_before(node, k)])}
+    return {*preorder(roots, _certain)}
+
+
+def _certain(node: Expr) -> Sequence[Expr]:
+    """The arguments that an operator evaluates in any case."""
+    lazy = isinstance(node, Apply) and OPS[node.op].lazy
+    return [a for k, a in enumerate(node.args) if not asked_before(node, k)] if lazy else node.args
 
 
 def evaluated(

@@ -14,13 +14,15 @@ Node = TypeVar("Node", bound=Hashable)
 def parts(node: Any) -> list[Any]:
     """What the fields of a node hold, in order; of tuples, what they hold."""
     found: list[Any] = []
-    stack = [_fields(node.__class__)(node)]
-    while stack:
-        value = stack.pop()
-        if value.__class__ is tuple:
-            stack += value[::-1]
-        else:
-            found += (value,)
+    for value in _fields(node.__class__)(node):
+        found += _flat(value) if value.__class__ is tuple else (value,)
+    return found
+
+
+def _flat(values: tuple[Any, ...]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        found += _flat(value) if value.__class__ is tuple else (value,)
     return found
 
 

@@ -29,12 +29,12 @@ Pieces = Sequence[Piece]
 
 def flat(pieces: Pieces) -> str:
     """All of it on one line."""
-    return "".join(piece.text for piece in pieces)
+    return "".join([piece.text for piece in pieces])
 
 
 def width(pieces: Pieces) -> int:
     """How many columns that takes."""
-    return sum(len(piece.text) for piece in pieces)
+    return len(flat(pieces))
 
 
 def assigned(target: Pieces, value: Pieces, indent: int, sign: str = "=") -> list[str]:

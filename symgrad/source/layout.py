@@ -37,7 +37,11 @@ Piece = Union[str, Cut]
 
 def laid_out(pieces: Iterable[Piece], indent: int, limit: int = LIMIT) -> list[str]:
     """A statement as lines of at most `limit` columns; those that go on stand four columns further in."""
-    text, cuts = _joined(pieces)
+    pieces = [*pieces]
+    text = "".join([piece if isinstance(piece, str) else " " for piece in pieces])
+    if indent + len(text) <= limit:
+        return [" " * indent + text]
+    cuts = _cuts(pieces)
     lines: list[str] = []
     pad, start = indent, 0
     while len(text) - start + pad > limit:
@@ -50,18 +54,15 @@ def laid_out(pieces: Iterable[Piece], indent: int, limit: int = LIMIT) -> list[s
     return [*lines, " " * pad + text[start:]]
 
 
-def _joined(pieces: Iterable[Piece]) -> tuple[str, list[tuple[int, Cut]]]:
-    """The text on one line, and where its cuts are."""
-    parts: list[str] = []
+def _cuts(pieces: Iterable[Piece]) -> list[tuple[int, Cut]]:
+    """Where the cuts are in the text on one line."""
     cuts: list[tuple[int, Cut]] = []
     length = 0
     for piece in pieces:
         if isinstance(piece, Cut):
             cuts.append((length, piece))
-            piece = " "
-        parts.append(piece)
-        length += len(piece)
-    return "".join(parts), cuts
+        length += len(piece) if isinstance(piece, str) else 1
+    return cuts
 
 
 def _best(text: str, cuts: Sequence[tuple[int, Cut]], start: int, room: int, later: int) -> int | None:
@@ -86,7 +87,7 @@ def _best(text: str, cuts: Sequence[tuple[int, Cut]], start: int, room: int, lat
 
 def cut_text(text: str, indent: int, limit: int = LIMIT) -> list[str]:
     """A formula or a sentence, whose operators are words: the same, of what has no tree."""
-    return laid_out(_words(text), indent, limit)
+    return laid_out([text] if indent + len(text) <= limit else _words(text), indent, limit)
 
 
 def _words(text: str) -> list[Piece]:

@@ -7,9 +7,10 @@ language: an import, a private function, a builtin, what the interface calls its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
+from operator import attrgetter
 from typing import Any, Union
 
 from .tree import OBJECT, Function, Parameter, Type
@@ -333,18 +334,29 @@ def targets(names: Sequence[Expression]) -> Expression:
     return Several(tuple(names), "" if len(names) > 1 else "(")
 
 
-def walk(*roots: Any) -> Iterator[Any]:
+def walk(*roots: Any) -> list[Any]:
     """Every node, each before what is inside of it; one that is shared once."""
-    stack, seen = list(reversed(roots)), set[int]()
+    stack, seen = list(reversed(roots)), dict[int, Any]()
     while stack:
-        node = stack.pop()
+        node = stack[-1]
+        del stack[-1]
         kind = node.__class__
         if kind is tuple or kind is list:
             stack += node[::-1]
-        elif (parts := _parts(kind)) is not None and (own := id(node)) not in seen:
-            seen |= {own}
-            yield node
-            stack += [getattr(node, name) for name in parts[::-1]]
+        elif (taken := _taken(kind)) is not None and (own := id(node)) not in seen:
+            seen[own] = node
+            stack += taken(node)
+    return list(seen.values())
+
+
+@cache
+def _taken(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What takes these out of a node, the last one first."""
+    parts = _parts(kind)
+    if not parts:
+        return None if parts is None else lambda node: ()
+    take = attrgetter(*parts[::-1])
+    return take if parts[1:] else lambda node: (take(node),)
 
 
 @cache

@@ -13,7 +13,7 @@ and are compared and remembered by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Union
@@ -318,16 +318,17 @@ def children(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def walk(*roots: Node) -> Iterator[Node]:
+def walk(*roots: Node) -> list[Node]:
     """Every node, each before what is inside of it; one that is shared once."""
-    stack, seen = list(reversed(roots)), set[int]()
+    stack, seen = list(reversed(roots)), dict[int, Node]()
     while stack:
-        node = stack.pop()
+        node = stack[-1]
+        del stack[-1]
         own = id(node)
         if own not in seen:
-            seen |= {own}
-            yield node
+            seen[own] = node
             stack += children(node)[::-1]
+    return list(seen.values())
 
 
 def names_in(*roots: Node) -> dict[str, None]:
