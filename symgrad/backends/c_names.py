@@ -159,14 +159,12 @@ def symbols_of(nest: Nest) -> dict[str, None]:
     """The tensors, scalars, sizes and options that a nest speaks of."""
     found: dict[str, None] = {}
     for node in walk(nest.body):
-        for root in (*expressions(node), *stores(node)):
-            found.update((r.name, None) for r in refs(root))
+        found |= {r.name: None for r in refs(*expressions(node), *stores(node))}
         if isinstance(node, Local):
             found[node.name] = None
         if isinstance(node, Guard):
             found.update(dict.fromkeys([*node.wanted, *(name for name, _ in node.when)]))
-    found.update((a.name, None) for a in nest.arrays)
-    return found
+    return found | {a.name: None for a in nest.arrays}
 
 
 def counters(nest: Nest) -> dict[str, None]:

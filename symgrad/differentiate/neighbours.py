@@ -76,7 +76,7 @@ def with_neighbours(function: Function, slopes: Slopes) -> Function:
             return node
 
         body = transform(e.body, rewrite)
-        return e if body is e.body else replace(e, body=body)
+        return e.with_body(body)
 
     return replace(function, statements=tuple(map(rewritten, function.statements)))
 

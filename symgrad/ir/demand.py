@@ -141,7 +141,7 @@ def in_place(function: Function) -> Function:
         as_often = not isinstance(e.body, Apply) or {i for i, _ in reader.box} == set(indices(r))
         if as_often and all(substitute(c, at) in conditions for c in e.conditions):
             body = substitute(reader.body, {r: substitute(e.body, at)})
-            statements = [replace(reader, body=body) if s is reader else s for s in statements if s is not e]
+            statements = [reader.with_body(body) if s is reader else s for s in statements if s is not e]
     kept = {e.target for e in statements} | {*function.inputs, *function.outputs}
     return replace(function, statements=tuple(statements), tensors=tuple(t for t in function.tensors if t.name in kept))
 

@@ -89,7 +89,7 @@ def dtype_of(body: Expr, kinds: Mapping[str, Dtype], known: dict[Expr, Dtype] | 
 
 def distinct(subscripts: Sequence[Expr]) -> bool:
     """Whether they are indices, no two the same."""
-    return all(isinstance(s, Index) for s in subscripts) and len(set(subscripts)) == len(subscripts)
+    return len({s for s in subscripts if isinstance(s, Index)}) == len(subscripts)
 
 
 def spans(subscripts: Sequence[Expr], shape: Sequence[Expr], extents: Mapping[Index, Expr]) -> bool:
@@ -228,6 +228,10 @@ class Equation:
     def fills(self, target: Tensor) -> bool:
         """Whether every element of the target is written, by one point shown: its indices run along all of its axes."""
         return spans(self.subscripts, target.shape, dict(self.box))
+
+    def with_body(self, body: Expr) -> Equation:
+        """The equation with another body."""
+        return self if body is self.body else replace(self, body=body)
 
     def mapped(self, put: Callable[[Expr], Expr]) -> Equation:
         """The equation with other expressions for all that it evaluates."""

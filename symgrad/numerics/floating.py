@@ -7,14 +7,14 @@ same on every machine, so that what is decided by it is the same. The functions 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
-from mpmath import mp
+from mpmath import libmp, mp
 
-from ..expr import Apply, Const, Expr, Ref, values
+from ..expr import Apply, Const, Expr, Index, Ref, values
 from ..ops import OPS
 from ..ops.errors import EXACT
 
@@ -85,17 +85,32 @@ def certain(root: Expr, at: Mapping[Ref, Any], digits: int) -> Any:
 
 def in_doubles(root: Expr, at: Mapping[Ref, Any]) -> float:
     """What floating point makes of `root`."""
-    done: dict[Expr, float] = {}
-    for node in computed(root):
+    done: list[float] = []
+    for value, args in _in_doubles(root):
+        match value:
+            case float():
+                done += (value,)
+            case Ref():
+                done += (float(at[value]),)
+            case _:
+                done += (value(*[done[a] for a in args]),)
+    return done[-1]
+
+
+@lru_cache(maxsize=4096)
+def _in_doubles(root: Expr) -> list[tuple[Ref | float | Callable[..., float], list[int]]]:
+    """A number, a name, or an operator and which of the values before it are its arguments, for each value computed."""
+    nodes = [node for node in computed(root) if not isinstance(node, Index)]
+    place = {node: k for k, node in enumerate(nodes)}
+    steps: list[tuple[Ref | float | Callable[..., float], list[int]]] = []
+    for node in nodes:
         if isinstance(node, Apply):
-            args = [done[a] for a in node.args]
-            exactly = OPS[node.op].ieee
-            done[node] = exactly(*args) if exactly else _rounded(node.op, *args)
+            steps.append((OPS[node.op].ieee or partial(_rounded, node.op), [place[a] for a in node.args]))
         elif isinstance(node, Const):
-            done[node] = node.value.numerator / node.value.denominator
+            steps.append((node.value.numerator / node.value.denominator, []))
         elif isinstance(node, Ref):
-            done[node] = float(at[node])
-    return done[root]
+            steps.append((node, []))
+    return steps
 
 
 def _value(op: str, args: Sequence[Any]) -> Any:
@@ -127,5 +142,13 @@ def bits_lost(found: float, truth: Any) -> float:
     it is no number."""
     if not math.isfinite(found):
         return 0.0 if math.isinf(found) and float(truth) == found else NOTHING
-    place = max(int(mp.mag(truth)) if truth else -1073, -1021) - BITS
-    return min(float(mp.log(1 + abs(found - truth) * mpmath.ldexp(1, -place), 2)), NOTHING)
+    _, mantissa, exponent, bits = exact = mp.convert(truth)._mpf_
+    place = max(exponent + bits if mantissa else -1073, -1021) - BITS
+    off = libmp.mpf_shift(libmp.mpf_sub(libmp.from_float(found), exact, mp.prec, "n"), -place)
+    return min(_bits(abs(libmp.to_float(off))), NOTHING)
+
+
+@lru_cache(maxsize=MANY)
+def _bits(ulps: float) -> float:
+    with mp.workprec(BITS):
+        return float(mp.log(1 + ulps, 2))

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 
 from ..expr import TWO, Apply, Const, Expr, Ref, apply, factors, transformer, value_of
@@ -30,7 +29,7 @@ def with_powers(equations: Iterable[Equation]) -> list[Equation]:
         return row.expand(*node.args) if logs else node
 
     put = transformer(rewrite)
-    return [replace(e, body=put(e.body)) for e in equations]
+    return [e.with_body(put(e.body)) for e in equations]
 
 
 def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[str, Tensor]) -> list[Equation]:
@@ -45,7 +44,7 @@ def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[
         return apply(word, x) if word and OPS[word].word(target) else node
 
     put = transformer(rewrite)
-    return [replace(e, body=put(e.body)) for e in equations]
+    return [e.with_body(put(e.body)) for e in equations]
 
 
 def _square(u: Expr) -> tuple[Expr, Fraction] | None:

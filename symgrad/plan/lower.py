@@ -85,7 +85,7 @@ def with_arguments(
                 tensors[name], equation, known[part] = e.part(name, argument)
                 result.append(equation)
             found[argument] = known[part]
-        result.append(replace(e, body=substitute(e.body, found)) if found else e)
+        result.append(e.with_body(substitute(e.body, found)) if found else e)
     return result
 
 
@@ -154,7 +154,7 @@ def without_logsumexp(
                     return changed
             return node
 
-        return replace(e, body=transform(e.body, rewrite)) if found else e
+        return e.with_body(transform(e.body, rewrite)) if found else e
 
     inside = [f for name, f in finders if name not in outputs]
     return [*(look(e, [f for _, f in finders]) for e in lowered), *(look(e, inside) for e in equations[border:])]
@@ -214,7 +214,7 @@ def shared(
             name = names.new(*wishes(n))
             tensors[name], equation, place_of[part] = e.part(name, _replaced(n, place_of, extents))
             result.append(equation)
-        result.append(replace(e, body=_replaced(e.body, place_of, extents)))
+        result.append(e.with_body(_replaced(e.body, place_of, extents)))
     return result
 
 
@@ -290,7 +290,7 @@ def divided_once(equations: Sequence[Equation], tensors: dict[str, Tensor], name
 def tidied(equations: Iterable[Equation]) -> list[Equation]:
     """The equations with one fraction where there were two."""
     put = transformer(one_fraction)
-    return [replace(e, body=put(e.body)) for e in equations]
+    return [e.with_body(put(e.body)) for e in equations]
 
 
 @lru_cache(maxsize=2**10)

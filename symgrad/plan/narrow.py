@@ -49,7 +49,7 @@ class _Outside:
         """The equation with a choice between the two values."""
         e = self.equation
         asked = conjunction([c for c in conjuncts(self.condition) if c not in e.conditions])
-        return replace(e, body=select(asked, self.body, self.value))
+        return e.with_body(select(asked, self.body, self.value))
 
     def at(self, element: Ref) -> Expr:
         """The condition at an element of the tensor."""
@@ -79,7 +79,7 @@ class Known:
         found = _outside(e, self, facts) if fills else None
         if found is not None:
             self.outside[e.target] = found
-        if _may_be_infinite(e if found is None else replace(e, body=found.body), facts, self):
+        if _may_be_infinite(e if found is None else e.with_body(found.body), facts, self):
             self.infinite.add(e.target)
         return found
 
@@ -102,7 +102,7 @@ def unmasked(equations: Sequence[Equation], table: Mapping[str, Tensor], facts: 
             read = (zip(r.subscripts, table[r.name].shape, strict=True) for r in refs(then) if r.name in table)
             return then if total and all(box.inside(s, axis) for axes in read for s, axis in axes) else node
 
-        e = replace(e, body=transform(e.body, plain))
+        e = e.with_body(transform(e.body, plain))
         done.append(e)
         fills = targets[e.target] == 1 and e.fills(table[e.target]) and not e.when
         known.learn(limited(e, facts, known), facts, fills)
@@ -128,7 +128,7 @@ def narrowed(
         if found is e or not any(r.name in optional for r in e.reads):
             return found
         more = [c for c in found.conditions if c not in e.conditions]
-        return replace(e, body=select(conjunction(more), found.body, NEUTRAL[e.reduce]))
+        return e.with_body(select(conjunction(more), found.body, NEUTRAL[e.reduce]))
 
     narrow_steps: list[Item] = []
     for step in steps:

@@ -51,7 +51,7 @@ def _prepared(e: Equation, tensors: dict[str, Tensor], names: Names) -> list[Equ
             operand = ref(name, *at)
         operands.append(operand)
     body = operands[0] if len(operands) == 1 else apply("pair", *operands)
-    call = replace(e, body=body)
+    call = e.with_body(body)
     last = [i for i, _ in (*e.result, *columns)]
     dtype = Dtype.INT if row.integer else Dtype.REAL
     target = ref(e.target, *e.subscripts)

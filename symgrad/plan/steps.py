@@ -169,7 +169,8 @@ def _conditions(items: Sequence[Item], results: Mapping[str, set[tuple[str, bool
         for name in item.targets:
             common &= needed.get(name, common)
         when = tuple(w for w in item.equations[0].when if w in common)
-        found.append(replace(item if isinstance(item, Step) else item.mapped(_without(when), lambda s: s), when=when))
+        item = item if isinstance(item, Step) else item.mapped(_without(when), lambda s: s)
+        found.append(item if item.when == when else replace(item, when=when))
         for e in item.equations:
             for name in {r.name for r in e.reads}:
                 needed[name] = needed.get(name, set(e.when)) & set(e.when)

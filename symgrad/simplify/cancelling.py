@@ -116,7 +116,7 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
             for rewrite in rewrites:
                 form = rewrite(form)
             changed = changed or form is not e.body
-            e = replace(e, body=form)
+            e = e.with_body(form)
         statements.append(e)
     if not changed:
         return function
@@ -362,6 +362,10 @@ Truths = list[tuple[dict[Ref, Any], Any]]
 def _truths(body: Expr, drawn: Sequence[dict[Ref, Any]]) -> Truths:
     """Those of the points at which `body` is a number, and what it is there, as a bound of the error says, or
     as two precisions agree."""
+
+    def doubles(at: Mapping[Ref, Any]) -> dict[Ref, Any]:
+        return {leaf: float(value) for leaf, value in at.items()}
+
     found = []
     calls = any(isinstance(n, Apply) and not OPS[n.op].algebraic for n in computed(body))
     digits = DIGITS[1:2] if calls else DIGITS[1:]
@@ -370,13 +374,13 @@ def _truths(body: Expr, drawn: Sequence[dict[Ref, Any]]) -> Truths:
             known = certain(body, at, RIGHT)
             last = value_of_formula(body, at) if known is None else known
         if known is not None:
-            found.append((at, known))
+            found.append((doubles(at), known))
             continue
         for precision in digits:
             with mp.workprec(precision):
                 value = value_of_formula(body, at)
             if mp.isfinite(value) and abs(last - value) <= mpmath.ldexp(abs(value), -60):
-                found.append((at, value))
+                found.append((doubles(at), value))
                 break
             last = value
     return found

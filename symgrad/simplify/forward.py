@@ -89,7 +89,7 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
 
 def _each(change: Callable[[Expr], Expr]) -> Callable[[Function], Function]:
     """What changes each body."""
-    return lambda f: replace(f, statements=tuple(replace(e, body=change(e.body)) for e in f.statements))
+    return lambda f: replace(f, statements=tuple(e.with_body(change(e.body)) for e in f.statements))
 
 
 def _each_node(rewrite: Callable[[Expr], Expr]) -> Callable[[Function], Function]:
@@ -102,7 +102,7 @@ def _in_form(table: Sequence[Identity], inputs: Collection[str] | None = None) -
 
 def _unconditional(function: Function) -> Function:
     """The function without conditions that hold wherever they are evaluated."""
-    statements = tuple(replace(e, body=e.domain(function.facts).decided(e.body)) for e in function.statements)
+    statements = tuple(e.with_body(e.domain(function.facts).decided(e.body)) for e in function.statements)
     return replace(function, statements=statements)
 
 
@@ -215,7 +215,7 @@ def _hoist(function: Function) -> Function:
                     tensors.append(tensor)
                     statements.append(equation)
                 mine[node] = known[same]
-        statements.append(replace(e, body=substitute(e.body, mine)) if mine else e)
+        statements.append(e.with_body(substitute(e.body, mine)) if mine else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 
@@ -237,7 +237,7 @@ def _with_log_ratios(function: Function) -> Function:
         read = [f for t, _ in terms_of(body) for f in factors(t)[0]]  # a term of the sum is not read by a gradient
         plain = body is not e.body and not e.reduced and all(r.name in own for r in refs(body))
         plain = plain and not any(isinstance(f, Apply) and f.op == "log_ratio" for f in read)
-        statements.append(replace(e, body=body) if plain and overflowing(e.body, body) else e)
+        statements.append(e.with_body(body) if plain and overflowing(e.body, body) else e)
     return replace(function, statements=tuple(statements))
 
 
@@ -253,7 +253,7 @@ def _with_roots(function: Function) -> Function:
                     tensors.append(tensor)
                     statements.append(equation)
                     found[node] = root
-        statements.append(replace(e, body=substitute(e.body, found)) if found else e)
+        statements.append(e.with_body(substitute(e.body, found)) if found else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 

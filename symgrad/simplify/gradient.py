@@ -112,7 +112,7 @@ def _tidied(statements: Iterable[Equation]) -> Iterator[Equation]:
         return apply(found, *node.args) if isinstance(found, str) else substitute(found, {ARGUMENT: node.args[0]})
 
     tidy = transformer(rewrite)
-    return (replace(e, body=tidy(e.body)) for e in statements)
+    return (e.with_body(tidy(e.body)) for e in statements)
 
 
 def _asked_once(e: Equation) -> Equation:
@@ -136,7 +136,7 @@ def _asked_once(e: Equation) -> Equation:
     body = transform(e.body, inner)
     for condition in [] if e.where is None else conjuncts(e.where):
         body = branch(body, condition, True)
-    return replace(e, body=body)
+    return e.with_body(body)
 
 
 def _is_total(body: Expr, condition: Expr) -> bool:

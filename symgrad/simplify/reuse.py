@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from ..expr import Expr, Ref, operator, postorder, ref, size, substitute, transformer
@@ -31,7 +30,7 @@ def without_copies(gradient: Sequence[Equation], derivative: Derivative) -> list
     result: list[Equation] = []
     through = transformer(partial(_through, copies=copies))
     for e in gradient:
-        e = replace(e, body=through(e.body)) if copies else e
+        e = e.with_body(through(e.body)) if copies else e
         alone = len(writers[e.target]) == 1 and e.target not in outputs and isinstance(e.body, Ref)
         if alone and e.reduce == "none" and e.where is None and not e.when and e.fills(table[e.target]):
             copies[e.target] = e
@@ -74,7 +73,7 @@ def with_reuse(
     for before in gradient:
         others = [other for other in writers[before.target] if other is not before]
         rewrite = rewrites.setdefault(before.box, transformer(partial(look, box=before.box)))
-        e = replace(before, body=rewrite(before.body)) if finders else before
+        e = before.with_body(rewrite(before.body)) if finders else before
         result.append(e)
         local = joint.table[e.target].role == Role.LOCAL
         few = size(e.body) < 2 if final else not any(map(is_call, postorder(e.body)))

@@ -88,7 +88,7 @@ def with_filled(function: Function, only: Collection[str] = ()) -> Function:
             statements.append(replace(e, target=inside.name, body=e.body.args[0]))
             statements.append(replace(e, body=apply("sqrt", inside)))
         else:
-            statements.append(e if bodies[e] is e.body else replace(e, body=bodies[e]))
+            statements.append(e.with_body(bodies[e]))
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 

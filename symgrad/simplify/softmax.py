@@ -102,7 +102,7 @@ class _Softmax:
             self.before = []
             body = transform(e.body, self._node)
             new += self.before
-            statements += [*(x for _, x in self.before), replace(e, body=body)]
+            statements += [*(x for _, x in self.before), e.with_body(body)]
         if not self.added and not new:
             return function
         used = {r.name for e in statements for r in e.reads}

@@ -9,7 +9,7 @@ are known, `SLOPES` for what the rule of differentiation makes of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ..expr import (
@@ -196,7 +196,7 @@ def with_stable_slopes(derivative: Derivative) -> list[Equation]:
 
     bare = transformer(unguarded)
     bodies = (bare(stable_form(e.body, SLOPES, inputs)) for e in derivative.equations)
-    return [replace(e, body=body) for e, body in zip(derivative.equations, bodies, strict=True)]
+    return [e.with_body(body) for e, body in zip(derivative.equations, bodies, strict=True)]
 
 
 def _divisors(body: Expr) -> Iterator[Expr]:

@@ -44,13 +44,15 @@ def plain_number(array: Array) -> bool:
     return all(isinstance(b, numbers) or isinstance(b, Var) and b.number for b in below(array))
 
 
-def below(array: Array) -> Iterator[Array]:
+def below(array: Array) -> list[Array]:
     """`array` and everything it is computed from."""
+    found: list[Array] = []
     stack = [array]
     while stack:
-        node = stack.pop()
-        yield node
-        stack += children(node)
+        node = stack[-1]
+        found += (node,)
+        stack[-1:] = children(node)
+    return found
 
 
 def sizes_in(items: Iterable[object]) -> list[Expr]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from ...expr import ONE, Apply, Const, Expr, Index, Ref, apply, conjunction, refs, substitute, values, with_args
 from ...expr.names import Names
@@ -86,7 +85,7 @@ def _pieces(
             pieces[node, where], length[node] = short[node], 0
         else:
             short[node], length[node] = small, words
-    return [*result, replace(e, body=short[e.body])]
+    return [*result, e.with_body(short[e.body])]
 
 
 def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, Conditions]:

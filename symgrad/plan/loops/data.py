@@ -240,6 +240,8 @@ def root_of(node: Node) -> Expr | None:
 
 def with_root(node: Node, value: Expr) -> Node:
     """`node` with another value, or condition."""
+    if value is root_of(node):
+        return node
     if isinstance(node, If):
         return replace(node, condition=value)
     return replace(node, value=value) if isinstance(node, (Local, Store)) else node

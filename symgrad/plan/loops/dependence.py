@@ -62,20 +62,16 @@ def same_place(a: set[tuple[Expr, ...]], i: Index, b: set[tuple[Expr, ...]], j: 
 
 def accesses(block: Block, memory: Mapping[str, str]) -> Accesses:
     """Per tensor or scalar, the subscripts at which it is touched, and whether it is written."""
-    found: Accesses = {}
-    seen: set[Expr] = set()
+    found: dict[str, set[tuple[Expr, ...]]] = {}
+    written: set[str] = set()
     for node in walk(block):
-        reads = [r for e in expressions(node) if e not in seen for r in refs(e)]
-        seen.update(expressions(node))
-        for element in stores(node):
-            if isinstance(node, Call) and element in node.scratch:
-                continue  # nobody reads it afterwards
-            name = memory.get(element.name, element.name)
-            places = found[name][0] if name in found else set()
-            found[name] = ({*places, element.subscripts}, True)
-        for r in reads:
-            name = memory.get(r.name, r.name)
-            places, changed = found.get(name, (set(), False))
-            places.add(r.subscripts)
-            found[name] = (places, changed)
-    return found
+        scratch = node.scratch if isinstance(node, Call) else ()  # nobody reads it afterwards
+        results = [r for r in stores(node) if r not in scratch]
+        for r in (*results, *refs(*expressions(node))):
+            found[r.name] = found[r.name] | {r.subscripts} if r.name in found else {r.subscripts}
+        written |= {r.name for r in results}
+    homes: Accesses = {}
+    for name, places in found.items():
+        others, changes = homes.get(home := memory.get(name, name), (set(), False))
+        homes[home] = (others | places, changes or name in written)
+    return homes

@@ -38,7 +38,8 @@ class _Merged:
         done: list[Node] = []
         for node in block:
             if isinstance(node, Local):
-                node = replace(node, value=self._rewrite.of(node.value))
+                value = self._rewrite.of(node.value) if self._same else node.value
+                node = node if value is node.value else replace(node, value=value)
                 known = self._lasting(known, node)
                 if node.name in self._ours:
                     value, name = node.value, ref(node.name)
@@ -59,7 +60,7 @@ class _Merged:
                 continue
             after = self._lasting(known, node)
             before = after if isinstance(node, Loop) else known  # a later turn finds what an earlier one has changed
-            done.append(with_inner(self._rewrite.own(node), partial(self.block, outer=before)))
+            done.append(with_inner(self._rewrite.own(node) if self._same else node, partial(self.block, outer=before)))
             known = after
         return tuple(done)
 

@@ -8,7 +8,7 @@ complete, others of its kind, values of fewer axes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 from ...domain import Domain
@@ -91,7 +91,7 @@ class Rematerialize:
 
     def expanded(self, step: Item) -> Item:
         """The step with these temporaries written out: what it really reads."""
-        return step.mapped(lambda e: replace(e, body=self._written_out(e.body)), lambda size: size)
+        return step.mapped(lambda e: e.with_body(self._written_out(e.body)), lambda size: size)
 
     def _written_out(self, root: Expr) -> Expr:
         while found := {r: self._formulas[r.name].at(r) for r in refs(root) if r.name in self._formulas}:
