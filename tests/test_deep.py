@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import symgrad as sg
+from symgrad.expr import apply, ref
+from symgrad.ops.naming import phrase, short
 
 LEVELS = 64
 LINES = "; ".join(f"v{k + 1} = v{k}*v{k} + v{k}/3" for k in range(LEVELS))
@@ -42,9 +44,35 @@ def test_a_chain_ends(declare: Callable[[], Any], call: Callable[[Any], object])
     assert call(declare())
 
 
-def test_a_power_of_many_equal_factors_ends() -> None:
-    lines = "; ".join(f"v{k + 1} = v{k}*v{k}" for k in range(14))
-    assert sg.generate(sg.parse(f"f(v0): {lines}; out = v14"), to="c")
+STEPS: dict[str, Callable[[Any], Any]] = {
+    "x*x": lambda x: x * x,
+    "x + x": lambda x: x + x,
+    "x*x/(x + 1)": lambda x: x * x / (x + 1),
+}
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_an_operation_that_is_an_operand_of_one_of_its_kind_twice_ends(step: Callable[[Any], Any], to: str) -> None:
+    def levels(x: Any) -> Any:
+        for _ in range(LEVELS):
+            x = step(x)
+        return x
+
+    assert sg.generate(sg.function(levels), to=to)
+
+
+def test_named_squares_of_squares_end() -> None:
+    lines = "; ".join(f"v{k + 1} = v{k}*v{k}" for k in range(LEVELS))
+    assert sg.generate(sg.parse(f"f(v0): {lines}; out = v{LEVELS}"), to="c")
+
+
+def test_names_are_found_however_deep_a_formula_is() -> None:
+    node = ref("x")
+    for _ in range(20_000):
+        node = apply("sin", node)
+    assert phrase(node) == ""
+    assert short(node) == "sin_x"
 
 
 def test_the_garbage_collector_is_as_it_was() -> None:

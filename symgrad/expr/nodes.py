@@ -485,30 +485,41 @@ def conjunction(conditions: Iterable[Expr]) -> Expr:
 
 def conjuncts(condition: Expr) -> list[Expr]:
     """The conditions that must hold together for `condition` to hold, in order."""
-    found: list[Expr] = []
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and node.op == "and":
-            stack.extend(reversed(node.args))
-        else:
-            found.append(node)
-    return found
+    return [node for node, _ in _taken_apart(condition, ("and",))]
 
 
 def factors(node: Expr) -> tuple[list[Expr], list[Expr]]:
-    """The factors above and below the line of a product, in order."""
-    above: list[Expr] = []
-    below: list[Expr] = []
-    stack = [(node, False)]
-    while stack:
-        n, under = stack.pop()
-        if isinstance(n, Apply) and n.op in ("mul", "div"):
-            a, b = n.args
-            stack += [(b, under != (n.op == "div")), (a, under)]
-        else:
-            (below if under else above).append(n)
-    return above, below
+    """The factors above and below the line of a product, in order; a product that stands in it twice is one."""
+    parts = _taken_apart(node, ("mul", "div"), ("div",))
+    return [n for n, under in parts if not under], [n for n, under in parts if under]
+
+
+def _taken_apart(root: Expr, ops: tuple[str, ...], turning: tuple[str, ...] = ()) -> list[tuple[Expr, bool]]:
+    """What these operators, one inside of the other, are applied to, in order; and whether it is the last operand of an
+    odd number of those `turning`. An operation that several of them read is not taken apart: x**(2**64), written as 64
+    squares, has two factors."""
+    whole: set[Expr] = set()
+    while True:
+        found: list[tuple[Expr, bool]] = []
+        met: set[Expr] = set()
+        again: set[Expr] = set()
+        stack = [(root, False)]
+        while stack:
+            node, turned = stack[-1]
+            del stack[-1]
+            if not (isinstance(node, Apply) and node.op in ops) or node in whole:
+                found += ((node, turned),)
+            elif node in met:
+                again |= {node}
+            else:
+                met |= {node}
+                *first, last = node.args
+                stack += ((last, turned != (node.op in turning)),)
+                if first:
+                    stack += ((first[0], turned),)
+        if not again:
+            return found
+        whole |= again
 
 
 def signed_factors(node: Expr) -> tuple[list[Expr], list[Expr], int]:
@@ -519,16 +530,5 @@ def signed_factors(node: Expr) -> tuple[list[Expr], list[Expr], int]:
 
 
 def terms_of(root: Expr) -> list[tuple[Expr, int]]:
-    """The terms of a sum, each with its sign, in order."""
-    found: list[tuple[Expr, int]] = []
-    stack = [(root, 1)]
-    while stack:
-        node, sign = stack.pop()
-        if isinstance(node, Apply) and node.op in ("add", "sub"):
-            a, b = node.args
-            stack += [(b, sign if node.op == "add" else -sign), (a, sign)]
-        elif isinstance(node, Apply) and node.op == "neg":
-            stack.append((node.args[0], -sign))
-        else:
-            found.append((node, sign))
-    return found
+    """The terms of a sum, each with its sign, in order; a sum that stands in it twice is one."""
+    return [(n, -1 if minus else 1) for n, minus in _taken_apart(root, ("add", "sub", "neg"), ("sub", "neg"))]

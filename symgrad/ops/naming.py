@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
-from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const, factors, refs, terms_of
+from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const, factors, folded, refs, terms_of
 from . import OPS
 
 LONGEST = 32  # characters of a name
+MANY = 2**13  # phrases that are kept
 POWERS: Mapping[Expr, str] = {const(2): "squared", const(3): "cubed"}
 FRACTIONS: Mapping[Expr, str] = {const(0.5): "half", const(0.25): "quarter"}
 NOUNS = {"ratio", *(OPS[op].noun for op in ("add", "mul", "pow"))}  # of what is too long to be read aloud
@@ -92,8 +92,17 @@ def _chosen(node: Apply, led_by: str) -> str:
     return f"bounded_{_phrase(asked)}" if asked is not None else f"chosen_{led_by}".rstrip("_")
 
 
-@lru_cache(maxsize=2**13)
+_known: dict[Expr, str] = {}
+
+
 def _phrase(node: Expr) -> str:
+    if len(_known) > MANY:
+        _known.clear()
+    return folded(node, _known, _phrase_of)
+
+
+def _phrase_of(node: Expr) -> str:
+    """The phrase of what is computed from nodes whose phrases are known."""
     if isinstance(node, Ref):
         word = node.name.split("@")[0].split("#")[0].split("~")[0]
         named = word.isidentifier() and _leader(word) not in NOUNS  # a sum of `product_2` and others is no phrase
@@ -106,7 +115,7 @@ def _phrase(node: Expr) -> str:
     assert isinstance(node, Apply)
     if node.op == "select":
         return _guarded(node)
-    parts = [_phrase(a) for a in node.args]
+    parts = [_known[a] for a in node.args]
     if node.op == "pow" and parts[0]:
         power = POWERS.get(node.args[1], f"to_{parts[1]}" if parts[1] else "")
         name = f"{parts[0]}_{power}" if power else f"power_of_{parts[0]}"
@@ -130,7 +139,7 @@ def _of_components(node: Apply) -> str:
     a, b = node.args if len(node.args) == 2 else (None, None)
     if not (OPS[node.op].between and isinstance(a, Ref) and isinstance(b, Ref) and a.name == b.name and a.subscripts):
         return ""
-    first, second = _phrase(a), _phrase(b)
+    first, second = _known[a], _known[b]
     plain = all(isinstance(s, Const) for s in (*a.subscripts, *b.subscripts))
     return f"{first}_{OPS[node.op].between}_{second.removeprefix(a.name)}" if plain and first and second else ""
 
@@ -139,5 +148,5 @@ def _guarded(node: Apply) -> str:
     """where(x == 0, 1, x) is a safe x, where(c, x, 0) a masked one."""
     _, then, otherwise = node.args
     value, instead = (otherwise, then) if isinstance(then, Const) else (then, otherwise)
-    name = _phrase(value) if isinstance(instead, Const) and not isinstance(value, Const) else ""
+    name = _known[value] if isinstance(instead, Const) and not isinstance(value, Const) else ""
     return f"{'safe' if instead is ONE else 'masked'}_{name}" if name and len(name) + 7 <= LONGEST else ""

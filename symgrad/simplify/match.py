@@ -36,6 +36,11 @@ def match(pattern: Expr, node: Expr, variables: frozenset[Expr], bound: Binding 
     return None
 
 
+def head_of(pattern: Expr) -> str | None:
+    """The operator or the name that what a pattern matches has, too; None where that may be any."""
+    return pattern.op if isinstance(pattern, Apply) else pattern.name if isinstance(pattern, Ref) else None
+
+
 def _match_all(
     patterns: Iterable[Expr], nodes: Iterable[Expr], variables: frozenset[Expr], bound: Binding
 ) -> Binding | None:

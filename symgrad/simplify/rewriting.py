@@ -42,7 +42,7 @@ from ..ir import (
     unconstrained_indices,
 )
 from ..ops import OPS
-from .match import Binding, match
+from .match import Binding, head_of, match
 from .normal import UNIT, Atom, Monomial, Normal, Poly, Rational, Sum, TooLarge, inverse, mentions, plus, times, whole
 from .products import Product
 from .write import Writer, untied
@@ -89,6 +89,7 @@ class Rewriting:
         self.taken = names_of(derivative.function)
         self.cache: dict[str, tuple[tuple[Expr, ...], Box, Poly]] = {}
         self.powers = self._powers()
+        self.powers_like: dict[str | None, list[tuple[Equation, Expr, Rational]]] = {}
         self.spoken: dict[str, Poly] = {}  # the bodies of the bases, by their targets
 
     def _ratio(self, node: Expr) -> tuple[Monomial, Expr] | None:
@@ -260,7 +261,7 @@ class Rewriting:
             return poly
 
         def change(atom: Expr, exponent: Rational) -> Poly:
-            for e, base, power in self.powers:
+            for e, base, power in self._powers_like(atom):
                 if (ratio := Fraction(exponent) / power).denominator == 1 and ratio > 0:
                     found = match(base, atom, frozenset(i for i, _ in e.box))
                     if found is not None and self._keeps(found, base, e):
@@ -270,6 +271,13 @@ class Rewriting:
             return {frozenset({(atom, exponent)}): 1}
 
         return self.normal.map_atoms(poly, change)
+
+    def _powers_like(self, atom: Expr) -> list[tuple[Equation, Expr, Rational]]:
+        """The powers whose base may match an atom."""
+        head = head_of(atom)
+        if head not in self.powers_like:
+            self.powers_like[head] = [power for power in self.powers if head_of(power[1]) in (head, None)]
+        return self.powers_like[head]
 
     def _changed(self, e: Equation, atom: Expr, exponent: Rational) -> Poly:
         """`atom` spoken in the value z of `e`: where z = atom * others, atom is z / others."""
