@@ -174,4 +174,19 @@ MENDED = {
     "an element of no row, under a condition": (
         "f(w[m], b[p,n,m], on[n,m]: bool)[i,j,k] = minimum(where(on[j,k], b[0,j,k], 0), b[i,j,k]*(w[k] > 0))"
     ),
+    "an infinite slope of what a border pushes out": (
+        "f(a[m,k]): c[j] = cbrt(sum[i](a[i,j])); p[0] = 0; p[j+1] = c[j]; out[j:k] = expm1(-p[j]**2)"
+    ),
+    "an infinite slope where a condition is a factor below it": (
+        "f(y[n,m], u[m], a[m,k]): h[i,l] = sum[j](cbrt(u[j]*(y[i,j] > 0))*a[j,l]); out = sum[i,l](h[i,l]**2)"
+    ),
+    "the shortest of lengths, by their order": (
+        "f(b[n,m], h[k]): d[i,j] = h[i] - sqrt(sum[l](b[j,l]**2)); o[i,j] = argsort(d)[i,j]; out[i] = d[i,o[i,0]]"
+    ),
+    "a length at a place that is given": "f(b[n,m], t: int): d[i] = sqrt(sum[l](b[i,l]**2)); out = d[t]",
+    "a sum over the letter of what is asked around it": (
+        "f(x[n,m], q[n,n], u[m], b[p,k]): y[i,j] = sum[l](q[i,l]*x[l,j]); h[i] = sum[j](y[i,j]*u[j]**2); "
+        "w = max[i](h[i]); d[i,l] = atan2(w, 1 + abs(h[i])) - sqrt(sum[j](b[l,j]**2)); o[i,l] = argsort(d)[i,l]; "
+        "out[i] = d[i,o[i,0]]"
+    ),
 }

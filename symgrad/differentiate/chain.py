@@ -43,6 +43,8 @@ def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:
         return g
     if p is -ONE:
         return -g
+    if isinstance(p, Apply) and OPS[p.op].result == "bool":  # x*(y > 0) is where(y > 0, x, 0)
+        return select(p, g, ZERO)
     for one, other in ((g, p), (p, g)):
         if isinstance(one, Apply) and one.op == "select":
             condition, then, otherwise = one.args

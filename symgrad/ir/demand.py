@@ -65,7 +65,8 @@ def slopes_needed(function: Function) -> dict[Equation, Conditions]:
 
 
 def needed_at_times(function: Function) -> set[str]:
-    """The locals that nothing is differentiated by but on conditions on data: all of their cotangent may be 0."""
+    """The locals that nothing is differentiated by but on conditions on data, or at places that data tell: all of their
+    cotangent may be 0."""
     always = {t.name for t in function.tensors if t.role != Role.LOCAL}
     before: set[str] = set()
     while before != always:
@@ -73,7 +74,8 @@ def needed_at_times(function: Function) -> set[str]:
         for e in reversed(function.statements):
             if e.target in always:
                 found = evaluated(parts_of(e, slopes=True), slopes=True)
-                always |= {r.name for r, cases in found.items() if isinstance(r, Ref) and not all(map(_of_data, cases))}
+                here = (r for r, cases in found.items() if isinstance(r, Ref) and not all(map(_of_data, cases)))
+                always |= {r.name for r in here if not any(s.name in function.table for s in refs(*r.subscripts))}
     return {t.name for t in function.tensors} - always
 
 
@@ -99,7 +101,7 @@ def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation
     demands: dict[str, dict[Conditions, None]] = {}  # the cases in which each tensor is read; its axes are places
     for number, e in reversed(list(enumerate(function.statements))):
         tensor, needed = function.table[e.target], Conditions()
-        if tensor.role == Role.LOCAL and e.fills(tensor) and number < first.get(e.target, 0):
+        if tensor.role == Role.LOCAL and (slopes or e.fills(tensor)) and number < first.get(e.target, 0):
             own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
             needed = tuple(substitute(c, own) for c in _one_of(demands.get(e.target, ())))
         yield e, needed

@@ -53,7 +53,7 @@ def evaluated(
 
     roots   each with the conditions under which it is evaluated itself
     cases   how many are kept apart; of more, what is common to them
-    slopes  without what only conditions read: nothing is differentiated by it
+    slopes  without what only conditions and subscripts read: nothing is differentiated by it
     """
     roots = list(roots)
     order = list(postorder(*(root for root, _ in roots)))
@@ -62,8 +62,10 @@ def evaluated(
         known[root].setdefault(conditions)
     for node in reversed(order):  # after all that read it
         mine = known[node] = _few(known[node], cases)
+        if slopes and (isinstance(node, Ref) or isinstance(node, Apply) and OPS[node.op].result == "bool"):
+            continue
         for k, a in enumerate(node.args):
-            if slopes and isinstance(node, Apply) and (OPS[node.op].result == "bool" or node.op == "select" and not k):
+            if slopes and isinstance(node, Apply) and node.op == "select" and not k:
                 continue
             more = asked_before(node, k)
             for case in mine:

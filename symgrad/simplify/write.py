@@ -136,7 +136,7 @@ class Writer:
         if mean:
             renamed = {merge(m, mean): c for m, c in renamed.items()}
         common = self._common_guards(renamed)
-        with self._under(common):
+        with self._under(common, letters):
             body = self.expr(self._without(renamed, common), {**extents, **dict(box)})
         return box, body, self._domain(common)
 
@@ -169,9 +169,11 @@ class Writer:
         return {m - {(a, 1) for a in guards}: c for m, c in poly.items()}
 
     @contextmanager
-    def _under(self, guards: Sequence[Atom]) -> Iterator[None]:
-        """What is written inside counts under these guards alone."""
-        before, self.within = self.within, (*self.within, *guards)
+    def _under(self, guards: Sequence[Atom], bound: Sequence[Index] = ()) -> Iterator[None]:
+        """What is written inside counts under these guards alone; those around it say nothing of `bound` indices, which
+        may have their letters."""
+        before = self.within
+        self.within = (*(a for a in before if free(a).isdisjoint(bound)), *guards)
         yield
         self.within = before
 
