@@ -436,6 +436,7 @@ CHECKED = {
         "x[n,m], w[m]",
         "w[0] * np.count_nonzero(np.cbrt(x) @ w > 0, axis=-1, keepdims=True)",
     ),
+    "every second of any number, twice": ("x[n,n], w[m]", "np.repeat(x[:, ::2], 2, axis=-1)[:, ::2] * w[0]"),
     "no rows, cut and put together": ("x[n,m], w[k]", "np.outer(w, np.concatenate([x[:, :1], x[:, 1:]], axis=1))"),
     "a maximum of nothing in a branch that is never taken": (
         "x[n,m], w[m]",

@@ -61,6 +61,8 @@ def reshape(x: Traced, *shape: Any) -> Traced:
     draft = inside("a reshape").draft
     groups = _groups(old, new) or _supposed(old, new)
     for before, after in groups or ():
+        if equal(product(before), product(after)):
+            continue
         (size, quotients), (other, more) = multiples(product(before)), multiples(product(after))
         draft.require([*quotients, *more], [] if equal(size, other) else [(size, other)])
     if groups is None:
