@@ -38,6 +38,7 @@ LISTED = {
     "domain/atoms.py": "what an affine atom is split by",
     "simplify/exponentials.py": "a rule of logarithms",
     "simplify/tails.py": "rules of the tails of a distribution",
+    "verify/draws.py": "what an implementation is known to compute badly",
     "verify/reach.py": "how the oracle computes with integers",
     "verify/rounding/format.py": "the oracle's own bounds",
     "verify/rounding/functions.py": "the oracle's own bounds",

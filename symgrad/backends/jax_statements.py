@@ -41,6 +41,12 @@ class JaxExpressions(Expressions):
                 return tree(base)
         return super()._node(node, tree)
 
+    def _elementwise(self, op: str, args: Sequence[Array], tree: Child) -> Expression:
+        match op, args:
+            case "log1p", (Elementwise(inner, _),) if OPS[inner].nonnegative and not plain_number(args[0]):
+                return self.own(op, tree(args[0]))  # as exact as the function of the file, there
+        return super()._elementwise(op, args, tree)
+
     def traced(self, number: Expression) -> bool:
         """Under jax.jit what JAX computes is no number, even of numbers."""
         words = py.words_in(number)

@@ -147,13 +147,13 @@ class PythonFile(PythonModule, ABC):
         first  the private functions that it has anyway
         table  those that it has where they are called, by name
         """
-        helpers, own = [*first], words_in(body)
-        words = own | words_in(helpers)
+        functions = python_helpers(words_in(body), self.tree("x"), self.program)
+        helpers = [*first]
+        words = words_in(body) | words_in(helpers) | words_in(functions)
         while more := [h for word, h in table.items() if word in words and h not in helpers]:
             helpers += more
             words |= words_in(more)
-        functions = python_helpers(own, self.tree("x"), self.program)
-        return [*helpers, *functions], words | words_in(functions)
+        return [*helpers, *functions], words
 
     def forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""

@@ -56,8 +56,8 @@ def _logarithm(name: str, base: int, value: Any, twin: Callable[[Any], Any]) -> 
 def _inverse(name: str, slope: Callable[[Expr, Expr], Expr], **columns: Any) -> Op:
     """The row of asin or another one that NumPy calls arcsin."""
     word = f"arc{name[1:]}"
-    columns = {"error": errors.of_numbers, **columns}
-    return function(name, slope, names=(word,), spell={"numpy": f"np.{word}"}, **columns)
+    columns = {"error": errors.of_numbers, "spell": {"numpy": f"np.{word}"}, **columns}
+    return function(name, slope, names=(word,), **columns)
 
 
 def _chord(x: Expr) -> Expr:
@@ -69,13 +69,13 @@ ELEMENTARY: tuple[Op, ...] = (
     function("exp", lambda x, y: y, value=exponential, spell={"c loops": "vector_exp"}, inside=0, nonnegative=True,
              grows="right", monotone=1, of_logs=True, error=errors.by_size),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
-             inside=0, nonnegative=True, grows="right", monotone=1),
+             spell={"jax": "jnp.power(2, {})"}, inside=0, nonnegative=True, grows="right", monotone=1),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=0, grows="right",
              monotone=1, error=errors.grows),
     function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=1, monotone=1,
              error=errors.logarithm),
     function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=0, monotone=1,
-             error=errors.of_numbers),
+             spell={"jax": "_log1p"}, error=errors.of_numbers),
     _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2)),
     _logarithm("log10", 10, lambda: mp.ln10, lambda x: sympy.log(x) / sympy.log(10)),
     # log(x / y) where x / y need not be in the range
@@ -116,5 +116,6 @@ ELEMENTARY: tuple[Op, ...] = (
              nonnegative=True),
     _inverse("asinh", lambda x, y: 1 / apply("hypot", x, 1), monotone=1, error=errors.flat),
     _inverse("acosh", lambda x, y: 1 / apply("sqrt", (x - 1) * (x + 1)), domain="x >= 1", inside=2, monotone=1),
-    _inverse("atanh", lambda x, y: 1 / ((1 - x) * (1 + x)), domain="-1 < x < 1", inside=0, monotone=1),
+    _inverse("atanh", lambda x, y: 1 / ((1 - x) * (1 + x)), domain="-1 < x < 1", inside=0, monotone=1,
+             spell={"numpy": "np.arctanh", "jax": "_atanh"}),
 )  # fmt: skip

@@ -306,7 +306,8 @@ class _Checking:
         for judged in judge(array, value, limits):
             where = place(name, judged.position)
             if judged.verdict == "wrong":
-                said = "beyond the rounding of the text" if limits.bound is not None else "beyond any rounding"
+                own = "the text" if self.language == self.to else f"the text for {self.language}, of the same plan"
+                said = f"beyond the rounding of {own}" if limits.bound is not None else "beyond any rounding"
                 self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
                 self.found.lose(stage, name, judged, case)

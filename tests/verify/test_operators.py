@@ -5,46 +5,11 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from operators import EVERYWHERE, GAMMA, SCIPY
 
 import symgrad as sg
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-
-EVERYWHERE = [  # formulas in operators that every language has or can write in others
-    "f(x) = exp2(x) + trunc(x)*x",
-    "f(x, y) = round(x)*y + heaviside(x, y)*y",
-    "f(x, y) = fmod(x, y) + copysign(x, y)",
-    "f(x, y) = x % y + (x // y)*x + (x % 2)*y + x % -2",
-    "f(x, low, high) = clip(x, low, high)",
-    "f(x) = clip(x, -1, 1)**2",
-    "f(x, y) = logaddexp(x, y)",
-    "f(x) = log(cosh(x)) + sinc(x)",
-    "f(x, y) = xlogy(x, y)",
-    "f(x) = erf(x) + erfc(x)*ndtr(x)",
-    "f(x) = erfcx(x)",
-    pytest.param("f(x) = inverse_mills(x)", marks=pytest.mark.long),  # 20 seconds of mpmath
-    "f(x) = log_erfc(x)",
-    "f(x, y) = inversion(x, y)",
-    "f(x) = log(sigmoid(x))*x - log(1 - sigmoid(x))",
-    "f(x[n,m], t[n]: int) = sum[i,j](where(j == t[i], 0, relu(x[i,j])**2))",
-    # decided at more bits than the exponent of a double has values
-    "f(x, std) = exp(-(x/std)**2/2)/std",
-    # two loops of one block read the same rows, also in an inner block
-    "f(x[n,c,p]): m[i,j] = mean[k](x[i,j,k]); out[i,j,k] = (x[i,j,k] - m[i,j])**2",
-    # a sum without a name of its own, beside a result that is called total
-    "f(q[n], k[n]): score[i] = sum[j](q[i]*k[j])/2; total = sum[p](score[p]); out[i] = score[i] + total",
-]
-SCIPY = [  # formulas in functions that C99 lacks
-    "f(x) = lgamma(x)",
-    "f(x) = tgamma(x)",
-    "f(x) = digamma(x)",
-    "f(x) = polygamma(2, x)",
-    "f(x) = bessel_i0(x)",
-    "f(x) = bessel_i1(x)",
-    "f(x) = erfinv(x)",
-    "f(x) = ndtri(x)",
-]
-
 
 @needs_cc
 @pytest.mark.parametrize("text", EVERYWHERE)
@@ -54,7 +19,7 @@ def test_every_language_agrees(text: str) -> None:
         assert report.ok, str(report)
 
 
-@pytest.mark.parametrize("text", SCIPY)
+@pytest.mark.parametrize("text", [*SCIPY, *GAMMA])
 def test_scipy_agrees_and_c_refuses(text: str) -> None:
     report = sg.check(sg.parse(text), to="numpy")
     assert report.ok, str(report)
