@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from time import process_time
 
 import pytest
 import sympy
+from mathematics import in_domain
 from mpmath import mp
 
 import symgrad
+from symgrad.differentiate.neighbours import conditions_of
 from symgrad.evaluate import evaluate
 from symgrad.expr import ref
 from symgrad.ops import COMPARISONS, OPS, ROWS
@@ -115,9 +118,24 @@ def test_never_negative(row):
     assert all(y >= 0 for _, y in values(row))
 
 
-@pytest.mark.parametrize("row", [r for r in UNARY if r.total], ids=lambda r: r.name)
-def test_total(row):
-    assert len(values(row)) == len(REALS)
+FEW = tuple(map(mp.mpf, (-3.25, -1.0, -0.5, 0.0, 0.5, 1.0, 3.25)))
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.inside], ids=lambda r: r.name)
+def test_what_an_argument_is_replaced_by_is_inside_of_the_domain(row):
+    for at in product(FEW, repeat=row.arity):
+        replaced = [x if i is None else mp.mpf(i) for x, i in zip(at, row.inside, strict=True)]
+        assert mp.isfinite(row.value(*replaced)), replaced
+
+
+SAID = [r for r in ROWS if r.arity and r.result == "real" and conditions_of(r.domain) is not None]
+
+
+@pytest.mark.parametrize("row", SAID, ids=lambda r: r.name)
+def test_inside_of_its_domain_it_has_a_value(row):
+    for at in product(FEW, repeat=row.arity):
+        if in_domain(row, at):
+            assert mp.isfinite(row.value(*at)), at
 
 
 @pytest.mark.parametrize("row", UNARY, ids=lambda r: r.name)

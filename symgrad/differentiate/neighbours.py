@@ -297,7 +297,7 @@ def _defined(root: Expr) -> list[Expr] | None:
             elif power < 0:
                 found[apply("ne", args[0], 0)] = None
             continue
-        conditions = _domain(row.domain if row.name != "pow" else "x > 0")
+        conditions = conditions_of(row.domain if row.name != "pow" else "x > 0")
         if conditions is None:
             return None
         for c in conditions:
@@ -322,8 +322,8 @@ def _sloping(op: str) -> list[Expr]:
 
 
 @lru_cache(maxsize=64)
-def _domain(words: str) -> list[Expr] | None:
-    """The domain of an operator of x and y as conditions, without its ends; None where it is said in words."""
+def conditions_of(words: str) -> list[Expr] | None:
+    """The domain of an operator of x, y and z as conditions, without its ends; None where it is said in words."""
     if words == OPS["exp"].domain:
         return []
     a, *more = re.split(r"\s*(<=|>=|<|>|!=)\s*", words)

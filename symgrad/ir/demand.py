@@ -207,8 +207,9 @@ def _implied(conditions: Conditions, kept: Collection[Expr], e: Equation, facts:
 def has_domain(node: Expr, tensors: Collection[str]) -> TypeGuard[Apply]:
     """Whether an operator is given data that may be outside of its domain; of a division, what it divides by."""
     row = OPS[node.op] if isinstance(node, Apply) else None
-    if row is None or row.inside is None:
+    if row is None or not row.inside:
         return False
     if row.name == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) >= 1:
         return value_of(node.args[1]).denominator != 1
-    return any(r.name in tensors for r in refs(node.args[1] if row.name == "div" else node.args[0]))
+    told = (a for a, value in zip(node.args, row.inside, strict=True) if value is not None)
+    return any(r.name in tensors for a in told for r in refs(a))

@@ -63,7 +63,7 @@ ACTIVATIONS: tuple[Op, ...] = (
              expand=lambda x: apply("saturation", _decaying(x)) - apply("saturation", _decaying(x)) ** 2),
     # of exp(-abs(x)): sigmoid(-abs(x)), whose rounding s - s**2 forgets near 1/2
     function("saturation", lambda x, y: 1 / (1 + x) ** 2, lambda x: x / (1 + x), lambda x: x / (1 + x),
-             expand=lambda x: x / (1 + x), domain="x != -1", inside=0, series=False),
+             expand=lambda x: x / (1 + x), domain="x != -1", inside=(0,), series=False),
     # exp(-abs(x - y)) of inputs, whose difference is rounded where they are not
     Op("exp_apart", 2, real(lambda x, y: exponential(-abs(x - y))),
        lambda x, y, z: (apply("sign", y - x) * z, apply("sign", x - y) * z), lambda x, y: sympy.exp(-sympy.Abs(x - y)),

@@ -50,7 +50,7 @@ _ROOT_OF_SUM = Helper(
 
 def _logarithm(name: str, base: int, value: Any, twin: Callable[[Any], Any]) -> Op:
     return function(name, lambda x, y: 1 / (x * apply("log", base)), twin, lambda x: log(x) / value(), domain="x > 0",
-                    inside=1, monotone=1, error=errors.of_numbers)  # fmt: skip
+                    inside=(1,), monotone=1, error=errors.of_numbers)  # fmt: skip
 
 
 def _inverse(name: str, slope: Callable[[Expr, Expr], Expr], **columns: Any) -> Op:
@@ -66,24 +66,24 @@ def _chord(x: Expr) -> Expr:
 
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
-    function("exp", lambda x, y: y, value=exponential, spell={"c loops": "vector_exp"}, inside=0, nonnegative=True,
+    function("exp", lambda x, y: y, value=exponential, spell={"c loops": "vector_exp"}, inside=(0,), nonnegative=True,
              grows="right", monotone=1, of_logs=True, error=errors.by_size),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
-             spell={"jax": "jnp.power(2, {})"}, inside=0, nonnegative=True, grows="right", monotone=1),
-    function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=0, grows="right",
+             spell={"jax": "jnp.power(2, {})"}, inside=(0,), nonnegative=True, grows="right", monotone=1),
+    function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=(0,), grows="right",
              monotone=1, error=errors.grows),
-    function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=1, monotone=1,
+    function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=(1,), monotone=1,
              error=errors.logarithm),
-    function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=0, monotone=1,
+    function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=(0,), monotone=1,
              spell={"jax": "_log1p"}, error=errors.of_numbers),
     _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2)),
     _logarithm("log10", 10, lambda: mp.ln10, lambda x: sympy.log(x) / sympy.log(10)),
     # log(x / y) where x / y need not be in the range
     Op("log_ratio", 2, real(lambda x, y: log(x / y)), lambda x, y, result: (1 / x, -1 / y),
-       lambda x, y: sympy.log(x / y), expand=_log_ratio, domain="x / y > 0", inside=1, series=False,
+       lambda x, y: sympy.log(x / y), expand=_log_ratio, domain="x / y > 0", inside=(1, 1), series=False,
        error=errors.log_ratio),
     # roots
-    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=1, nonnegative=True, monotone=1,
+    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), nonnegative=True, monotone=1,
              error=errors.root, ieee=lambda a: math.sqrt(a) if a >= 0 else math.nan),
     function("cbrt", lambda x, y: 1 / (3 * y**2), lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
              lambda x: mp.sign(x) * mp.cbrt(abs(x)), spell={"numpy": "np.cbrt", "c": "cbrt"},
@@ -94,20 +94,21 @@ ELEMENTARY: tuple[Op, ...] = (
     # sqrt(x**2 + y z) whose terms neither overflow nor underflow
     Op("root_of_sum", 3, real(lambda u, v, w: mp.sqrt(u * u + v * w)),
        lambda u, v, w, y: (u / y, w / (2 * y), v / (2 * y)), lambda u, v, w: sympy.sqrt(u**2 + v * w),
-       spell=everywhere("root_of_sum"), helper=_ROOT_OF_SUM, domain="x**2 + y z >= 0", inside=0, nonnegative=True,
-       series=False),
+       spell=everywhere("root_of_sum"), helper=_ROOT_OF_SUM, domain="x**2 + y*z >= 0", inside=(1, 0, None),
+       nonnegative=True, series=False),
     # trigonometry
     function("sin", lambda x, y: apply("cos", x), error=errors.flat),
     function("cos", lambda x, y: -apply("sin", x), error=errors.flat),
     function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", error=errors.of_numbers),
-    _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=0, monotone=1),
-    _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=0, monotone=-1),
+    _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=1),
+    _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=-1),
     _inverse("atan", lambda x, y: 1 / (1 + x**2), monotone=1, error=errors.flat),
     Op("atan2", 2, real(mp.atan2), lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), "atan2",
        names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"), error=errors.of_numbers),
     # hyperbolic functions
-    function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=0, grows="both", monotone=1, error=errors.grows),
-    function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=0, nonnegative=True, grows="both",
+    function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=(0,), grows="both", monotone=1,
+             error=errors.grows),
+    function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=(0,), nonnegative=True, grows="both",
              error=errors.grows),
     function("tanh", lambda x, y: 1 - y**2, spell={"c loops": "vector_tanh"}, monotone=1, error=errors.flat),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
@@ -115,7 +116,7 @@ ELEMENTARY: tuple[Op, ...] = (
              expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
              nonnegative=True),
     _inverse("asinh", lambda x, y: 1 / apply("hypot", x, 1), monotone=1, error=errors.flat),
-    _inverse("acosh", lambda x, y: 1 / apply("sqrt", (x - 1) * (x + 1)), domain="x >= 1", inside=2, monotone=1),
-    _inverse("atanh", lambda x, y: 1 / ((1 - x) * (1 + x)), domain="-1 < x < 1", inside=0, monotone=1,
+    _inverse("acosh", lambda x, y: 1 / apply("sqrt", (x - 1) * (x + 1)), domain="x >= 1", inside=(2,), monotone=1),
+    _inverse("atanh", lambda x, y: 1 / ((1 - x) * (1 + x)), domain="-1 < x < 1", inside=(0,), monotone=1,
              spell={"numpy": "np.arctanh", "jax": "_atanh"}),
 )  # fmt: skip

@@ -223,7 +223,7 @@ NORMAL: tuple[Op, ...] = (
     function("erfcx", lambda x, y: 2 * x * y - 2 / _root(_pi), lambda x: sympy.exp(x**2) * sympy.erfc(x), _scaled,
              spell={**everywhere("erfcx"), **special("erfcx")}, helper=_ERFCX, nonnegative=True, monotone=-1),
     function("erfinv", lambda x, y: _root(_pi) / 2 * apply("exp", y**2), spell=special("erfinv"), domain="-1 < x < 1",
-             inside=0, sampled=False, monotone=1, series=False),
+             inside=(0,), sampled=False, monotone=1, series=False),
     function("ndtr", lambda x, y: _gauss(x), lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
              lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, spell={"numpy": "special.ndtr"},
              expand=lambda x: apply("erfc", -x / _ROOT2) / 2, nonnegative=True, monotone=1),
@@ -242,5 +242,5 @@ NORMAL: tuple[Op, ...] = (
              spell=everywhere("erfc_hazard"), helper=_ERFC_HAZARD, nonnegative=True, monotone=1),
     function("ndtri", lambda x, y: _root(2 * _pi) * apply("exp", y**2 / 2),
              lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1), lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
-             spell=special("ndtri"), domain="0 < x < 1", inside=1, sampled=False, monotone=1, series=False),
+             spell=special("ndtri"), domain="0 < x < 1", inside=(0.5,), sampled=False, monotone=1, series=False),
 )  # fmt: skip

@@ -85,9 +85,11 @@ class Op:
                 nothing
     helper      the same as a function of the printed file, for languages that `spell` it "_name" ("name" in C)
     result      "real", "int" (of integers), or "bool"
-    domain      where it is defined, in words
-    inside      what an argument may be replaced by where the value is not used (the last argument of div): languages
-                that evaluate both branches of a `where` stay inside of the domain by it; None: defined everywhere
+    domain      where it is defined: as formula text in x, y and z ("0 < x < 1"), which tells `differentiate` where a
+                formula has neighbours, or in words where that has none
+    inside      what each argument may be replaced by where the value is not used, None of one that may stay: languages
+                that evaluate both branches of a `where` stay inside of the domain by it. Empty where no argument need
+                be replaced: the value is finite, or infinite without a word (tan), or its argument is a literal
     steep       it has a value, but no finite slope, at a point inside of its domain
     kinks       where it has no derivative, and the value declared there
     sampled     whether mpmath computes it in milliseconds at every argument, to hundreds of digits; formulas of other
@@ -123,7 +125,7 @@ class Op:
     helper: Helper | None = None
     result: str = "real"
     domain: str = EVERYWHERE
-    inside: int | None = None
+    inside: tuple[float | None, ...] = ()
     steep: bool = False
     kinks: tuple[Kink, ...] = ()
     sampled: bool = True
@@ -179,10 +181,15 @@ class Op:
         return self.integral or self.result == "int"
 
     @property
+    def asked(self) -> int:
+        """The first argument that its domain asks of, if it has one: of a quotient, the divisor."""
+        return next((k for k, value in enumerate(self.inside) if value is not None), 0)
+
+    @property
     def total(self) -> bool:
         """Whether it has a finite value, quietly, wherever its arguments have, but for sums and products that leave the
         range."""
-        return self.inside is None and self.domain == EVERYWHERE
+        return not self.inside and self.domain == EVERYWHERE
 
     @property
     def smooth(self) -> bool:

@@ -88,12 +88,12 @@ _POLES = "x is not 0, -1, -2, ..."
 SPECIAL: tuple[Op, ...] = (
     # the gamma function
     function("lgamma", lambda x, y: apply("digamma", x), "loggamma", _lgamma, names=("gammaln", "loggamma"),
-             spell=special("gammaln"), domain=_POLES, inside=1, sampled=False, series=False),
+             spell=special("gammaln"), domain=_POLES, inside=(1,), sampled=False, series=False),
     function("tgamma", lambda x, y: y * apply("digamma", x), "gamma", _tgamma,
-             spell={"numpy": "special.gamma", "c": "tgamma"}, expand=_from_lgamma, domain=_POLES, inside=1,
+             spell={"numpy": "special.gamma", "c": "tgamma"}, expand=_from_lgamma, domain=_POLES, inside=(1,),
              sampled=False, series=False),
     function("digamma", lambda x, y: _hurwitz(2, x), value=lambda x: _polygamma(0, x), spell=special("digamma"),
-             domain=_POLES, inside=1, sampled=False, series=False),
+             domain=_POLES, inside=(1,), sampled=False, series=False),
     Op("polygamma", 2, real(_polygamma), lambda n, x, y: (None, apply("polygamma", n + 1, x)), "polygamma",
        expand=_by_zeta, domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...", sampled=False, series=False),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
@@ -101,9 +101,9 @@ SPECIAL: tuple[Op, ...] = (
        domain="x > 1, and y not 0, -1, -2, ...", sampled=False, series=False),
     # modified Bessel functions
     function("bessel_i0", lambda x, y: apply("bessel_i1", x), lambda x: sympy.besseli(0, x), lambda x: mp.besseli(0, x),
-             spell=special("i0"), inside=0, sampled=False, nonnegative=True),
+             spell=special("i0"), inside=(0,), sampled=False, nonnegative=True),
     function("bessel_i1", lambda x, y: select(apply("eq", x, 0), HALF, apply("bessel_i0", x) - y / nonzero(x)),
-             lambda x: sympy.besseli(1, x), lambda x: mp.besseli(1, x), spell=special("i1"), inside=0, sampled=False,
+             lambda x: sympy.besseli(1, x), lambda x: mp.besseli(1, x), spell=special("i1"), inside=(0,), sampled=False,
              monotone=1),
     function("bessel_i0e", lambda x, y: apply("bessel_i1e", x) - apply("sign", x) * y,
              lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x),
@@ -113,7 +113,7 @@ SPECIAL: tuple[Op, ...] = (
              lambda x: exponential(-abs(x)) * mp.besseli(1, x), spell=special("i1e"), sampled=False, series=False),
     # without a gap at 0, without overflow
     function("log1mexp", lambda x, y: 1 / apply("expm1", x), lambda x: sympy.log(1 - sympy.exp(-x)),
-             lambda x: log(-expm1(-x)), expand=_by_log1p, domain="x > 0", inside=1, monotone=1, series=False),
+             lambda x: log(-expm1(-x)), expand=_by_log1p, domain="x > 0", inside=(1,), monotone=1, series=False),
     function("sinc", lambda x, y: (apply("cos", _pi * x) - y) / nonzero(x), lambda x: sympy.sinc(sympy.pi * x),
              mp.sincpi, spell={"numpy": "np.sinc", "torch": "torch.sinc"},
              expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x))),
@@ -129,5 +129,5 @@ SPECIAL: tuple[Op, ...] = (
     Op("xlogy", 2, real(lambda a, b: a * 0 if a == 0 else a * log(b)),
        lambda a, b, y: (apply("log", nonzero(b)), a / nonzero(b)), lambda a, b: a * sympy.log(b),
        spell=special("xlogy"), expand=lambda a, b: select(apply("eq", a, 0), ZERO, a * apply("log", b)),
-       domain="y > 0, or x == 0", inside=1, kinks=origin("x == y == 0")),
+       domain="y > 0, or x == 0", inside=(None, 1), kinks=origin("x == y == 0")),
 )  # fmt: skip

@@ -39,8 +39,8 @@ def _clipped(x: Expr, low: Expr, high: Expr) -> Expr:
 
 
 def _remainder(name: str, value: Callable[[Any, Any], Any], twin: Any, **columns: Any) -> Op:
-    return Op(name, 2, real(value), lambda a, b, y: (ONE, -(a - y) / b), twin, domain="y != 0", inside=1, series=False,
-              **columns)  # fmt: skip
+    return Op(name, 2, real(value), lambda a, b, y: (ONE, -(a - y) / b), twin, domain="y != 0", inside=(None, 1),
+              series=False, **columns)  # fmt: skip
 
 
 def _nearest(x: Any) -> Any:

@@ -52,9 +52,9 @@ def asked(body: Expr) -> list[Expr]:
 
 def precondition(node: Expr) -> Precondition | None:
     """What is asked of, where `node` is evaluated: a division asks of what it divides by alone."""
-    if not isinstance(node, Apply) or OPS[node.op].inside is None:
+    if not isinstance(node, Apply) or not OPS[node.op].inside:
         return None
-    return (node.op, *node.args[1 if node.op == "div" else 0 :])
+    return (node.op, *node.args[OPS[node.op].asked :])
 
 
 def restricted(node: Expr, tensors: Collection[str]) -> TypeGuard[Apply]:

@@ -110,11 +110,11 @@ class Branches(ABC):
 
     def _quiet(self, new: Apply, node: Apply, cases: Sequence[Conditions], done: Mapping[Expr, Expr]) -> Expr:
         """A function that is asked for in these cases alone, of something in its domain in others."""
-        place, inside = (1 if node.op == "div" else 0), OPS[node.op].inside
-        assert inside is not None
-        if place and isinstance(node.args[1], Ref) and node.args[1].name in self.ties:
+        row = OPS[node.op]
+        divisor = node.args[row.asked]
+        if row.asked and isinstance(divisor, Ref) and divisor.name in self.ties:
             return new
-        alone = with_args(new, [ONE, new.args[1]]) if place else new
+        alone = with_args(new, [ONE] * row.asked + list(new.args[row.asked :]))
 
         def told(c: Expr) -> bool:
             """Whether what it is given is safe already where the condition fails."""
@@ -124,7 +124,7 @@ class Branches(ABC):
         guard = self._guard([tuple(c for c in case if not told(substitute(c, done))) for case in cases], done)
         if guard is None or told(guard):
             return new
-        args = [_chosen(guard, a, const(inside)) if k == place else a for k, a in enumerate(new.args)]
+        args = [a if i is None else _chosen(guard, a, const(i)) for a, i in zip(new.args, row.inside, strict=True)]
         return with_args(new, args)
 
     def _guard(
