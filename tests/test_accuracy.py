@@ -50,6 +50,7 @@ def test_bits_are_lost_as_results_are_wrong(wrong, least, most):
     [
         "f(x) = (1 - cos(x))/x**2",
         "f(x, y) = log(exp(x) + exp(y))",
+        "f(x) = log(1 - exp(x))",
         "f(x, y, z) = log(exp(x) + exp(y) + exp(z))",
         "f(x, y) = exp(x)/(1 + exp(x) + exp(y))",
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from time import process_time
@@ -14,10 +15,14 @@ from mathematics import in_domain
 from mpmath import mp
 
 import symgrad
+from symgrad.backends.jax_statements import JaxExpressions
 from symgrad.differentiate.neighbours import conditions_of
+from symgrad.errors import UnsupportedError
 from symgrad.evaluate import evaluate
-from symgrad.expr import ref
-from symgrad.ops import COMPARISONS, OPS, ROWS
+from symgrad.expr import Operator, ref
+from symgrad.ops import COMPARISONS, OPS, ROWS, named
+from symgrad.ops.row import function
+from symgrad.source.python import Word
 
 PACKAGE = Path(symgrad.__file__).parent
 NAMES = set(OPS)
@@ -185,3 +190,27 @@ def test_simplifying_adds_no_operator(formula):
     for to in ("numpy", "c"):
         assert symgrad.generate(symgrad.parse(f"f(x) = {formula}"), to)
     assert dict(OPS) == before
+
+
+@pytest.mark.parametrize(
+    ("spell", "said"),
+    [
+        ({}, "jax has no function cosech. Print another language, or say in the row of cosech in symgrad/ops"),
+        ({"jax": "jnp.reciprocal(-{})"}, "the row of cosech in symgrad/ops spells it 'jnp.reciprocal(-{})' for jax"),
+        ({"jax": "jnp.power({}, y=-1)"}, "a template has calls, numbers and places alone"),
+        ({"jax": "jnp.power({"}, "a template has calls"),
+    ],
+    ids=["nothing", "a sign", "a keyword", "no text of Python"],
+)
+def test_a_row_that_a_language_cannot_print_is_refused_by_name(spell, said):
+    row = function("cosech", None, value=mp.csch, spell=spell)
+    with pytest.raises(UnsupportedError) as error:
+        JaxExpressions(Word("x.dtype")).word(Operator("cosech", row))
+    assert said in str(error.value)
+
+
+def test_two_operators_of_one_name_are_refused():
+    with pytest.raises(AssertionError, match="two operators are called ln: see docs"):
+        named([OPS["log"], replace(OPS["log2"], names=("ln",))])
+    with pytest.raises(AssertionError, match="two operators are called log"):
+        named([OPS["log"], replace(OPS["log"], names=())])

@@ -223,7 +223,12 @@ def test_no_more_is_saved_than_backward_needs(name):
 FOUND = (*STABLE, *OF_INPUTS, *SCALED)
 
 
-@pytest.mark.parametrize("row", (*FOUND, *CLOSED, *SLOPES), ids=lambda row: row.name)
+def id_of(row):
+    """Its name as one word, as -k takes it."""
+    return re.sub(r"\W+", "_", row.name)
+
+
+@pytest.mark.parametrize("row", (*FOUND, *CLOSED, *SLOPES), ids=id_of)
 def test_both_sides_of_a_stable_form_are_equal(row: Identity):
     rng = rng_of(row.name)
     defined = 0
@@ -239,7 +244,7 @@ def test_both_sides_of_a_stable_form_are_equal(row: Identity):
     assert defined > 5
 
 
-@pytest.mark.parametrize("row", FOUND, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", FOUND, ids=id_of)
 def test_a_stable_form_is_found_in_a_declaration(row: Identity):
     def stabilized(side):
         text = f"{side!r}".replace("?u", "x").replace("?v", "y").replace("?w", "z")

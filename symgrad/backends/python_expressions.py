@@ -7,6 +7,9 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
+
+from ..errors import UnsupportedError
 from ..expr import ONE, Expr
 from ..expr.sizes import never_negative
 from ..ops import OPS, Op
@@ -233,12 +236,25 @@ class Expressions:
             return self._plain(op, args, inner)
         if op == "select":
             return self.own("where", *inner)
-        word = OPS[op].word(self.target) or f"{self.module}.{op}"
+        word = self.word(op)
         inner = [self.typed(word, k, t) if plain_number(args[k]) else t for k, t in enumerate(inner)]
         return spelled(word, inner)
 
+    def word(self, op: str) -> str:
+        """How an operator is called, or a template of calls: as its row says, or as NumPy calls it."""
+        word, name = OPS[op].word(self.target), "where" if op == "select" else op
+        if word is None and not hasattr(np, name):
+            raise UnsupportedError(
+                f"{self.target} has no function {op}. Print another language, or say in the row of {op} in symgrad/ops "
+                f"what {self.target} calls it (spell) or how it is written in other operators (expand)."
+            )
+        if word is not None and "{" in word and not _is_template(word):
+            said = f"the row of {op} in symgrad/ops spells it {word!r} for {self.target}"
+            raise UnsupportedError(f"{said}: a template has calls, numbers and places alone. Say the rest by `expand`.")
+        return word or f"{self.module}.{name}"
+
     def _plain(self, op: str, args: Sequence[Array], inner: Sequence[Expression]) -> Expression:
-        word = OPS[op].word(self.target) or f"{self.module}.{'where' if op == 'select' else op}"
+        word = self.word(op)
         if any(map(self.traced, inner)):
             return self._called(word, inner)
         if op == "select":
@@ -287,6 +303,15 @@ def spelled(word: str, arguments: Sequence[Expression]) -> Expression:
         return call(word, *arguments) if arguments else Word(word)
     places = {f"_{k}": argument for k, argument in enumerate(arguments)}
     return _parsed(ast.parse(word.format(*places), mode="eval").body, places)
+
+
+def _is_template(word: str) -> bool:
+    try:
+        nodes = [*ast.walk(ast.parse(word.format(*["_"] * 9), mode="eval"))]
+    except (SyntaxError, ValueError, LookupError):
+        return False
+    own = (ast.Expression, ast.Call, ast.Name, ast.Attribute, ast.Constant, ast.Load)
+    return all(isinstance(n, own) for n in nodes)
 
 
 def _parsed(node: ast.expr, places: Mapping[str, Expression]) -> Expression:

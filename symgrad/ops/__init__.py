@@ -1,6 +1,6 @@
 """The operators: one row each, and nothing about an operator stands anywhere else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mpmath import mp
 
@@ -32,9 +32,18 @@ class _Rows(dict[str, Op]):
         raise KeyError(name)
 
 
+def named(rows: Iterable[Op]) -> dict[str, str]:
+    """All names of operators, each with the first name of its row; two rows have none in common."""
+    found: dict[str, Op] = {}
+    for row in rows:
+        for name in (row.name, *row.names):
+            assert found.setdefault(name, row) is row, f"two operators are called {name}: see docs/operators.md"
+    return {name: row.name for name, row in found.items()}
+
+
 OPS: Mapping[str, Op] = _Rows({row.name: row for row in (*ROWS, PAIR, INFINITY)})
 COMPARISONS = frozenset(row.name for row in ROWS if row.kind == "comparison")
-NAMES: Mapping[str, str] = {name: row.name for row in ROWS for name in (row.name, *row.names)}
+NAMES: Mapping[str, str] = named(ROWS)
 
 
 def is_call(node: Expr) -> bool:
