@@ -117,7 +117,7 @@ def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Prog
 def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict[str, str]:
     """Return {path: text} of the printed code, unchecked.
 
-    to      "numpy", "c", "torch", "jax", "torch_c" or "scipy"; "scipy:w+b" names the inputs that are its unknown
+    to      a name of `symgrad.backends.BACKENDS`; "scipy:w+b" names the inputs that are its unknown
     static  values of the static options of a declared function; for C also `lapack`, which says whether functions of
             whole matrices call LAPACKE, `dtype`, the type of real numbers: "double" or "float", and `accumulate`, which
             says whether backward adds to the gradients' arrays; for torch and JAX `jvp`, which says whether forward

@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from symgrad import cli
+from symgrad.backends import BACKENDS
 from symgrad.backends.c_load import NO_COMPILER
 from symgrad.cli import checking, commands, files
 from symgrad.cli.targets import resolve
@@ -211,7 +212,7 @@ def test_mistakes_are_one_message(command, target, said):
     ("args", "said"),
     [
         (("generate", SQUARES, "--to", "numpyy"), "'numpyy' is no language that symgrad prints. Did you mean numpy?"),
-        (("generate", SQUARES, "--to", "fortran"), "Choose from numpy, c, torch, jax, scipy, torch_c."),
+        (("generate", SQUARES, "--to", "fortran"), f"Choose from {', '.join(BACKENDS)}."),
         (("generate", SQUARES, "--to", ""), "is no language"),
         (("generate",), "Missing argument 'TARGET...'"),
         (("generate", SQUARES, "--check", "--no-check"), "leave --no-check out"),
