@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import apply, const, ref
+from ...expr.sizes import tidy
 from .arithmetic import broadcast, elementwise, expand
 from .graph import Pieces, places_of, value
 from .scope import inside
@@ -59,7 +60,7 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> Traced:
     at = axis_of(parts[0], axis)
     fronts = [Traced(value([const(1) if a == at else e for a, e in enumerate(p._node.shape)], const(0))) for p in parts]
     shape, _ = broadcast(fronts, "the concatenation")
-    starts = list(accumulate((p._node.shape[at] for p in parts), initial=const(0)))
+    starts = [tidy(s) for s in accumulate((p._node.shape[at] for p in parts), initial=const(0))]
     made = Pieces(shape=(*shape[:at], starts[-1], *shape[at + 1 :]), wish="joined")
     for start, part in zip(starts, parts, strict=False):
         local = (*shape[:at], part._node.shape[at], *shape[at + 1 :])
