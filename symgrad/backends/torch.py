@@ -13,6 +13,7 @@ from ..plan.arrays.commands import Guard
 from ..source import python as py
 from ..source.layout import listed
 from ..source.python import Assign, Attribute, Def, Do, Expression, Given, If, Name, Operation, Return, Word, bare, call
+from ..source.tree import walk
 from .frameworks import TorchArtefact
 from .handwritten import handwritten
 from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, type_helper, wrong_type
@@ -221,7 +222,7 @@ class _File(FrameworkFile):
     def body(self) -> list[py.Statement]:
         """The statements of backward; products of matrices in the type that they have, whatever autocast says."""
         inside = self._body_at(8)
-        if not any(map(_of_matrices, py.walk(inside))):
+        if not any(map(_of_matrices, walk(inside))):
             return inside
         return [py.With(call("_no_autocast", Name(self.seeds[0])), self._body_at(12))]
 

@@ -40,7 +40,6 @@ from .text import ATOM, ELIDED, Form, Printer, component_name, show
 from .traversal import (
     branch,
     folded,
-    is_larger,
     outermost,
     pending,
     postorder,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from math import nan
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from .nodes import COMPARE, Apply, Expr, Ref, constructed, ref
 
@@ -41,16 +42,17 @@ def postorder(*roots: Expr) -> list[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
     seen: dict[Expr, None] = {}
     for root in roots:
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            for a in node.args:
+        path: Any = (root, None)  # the node, and the path to where it was met
+        while path is not None:
+            for a in path[0].args:
                 if a not in seen:
-                    stack += (a,)
-                    break
+                    if a.args:
+                        path = (a, path)
+                        break
+                    seen[a] = None
             else:
-                seen[node] = None
-                del stack[-1]
+                seen[path[0]] = None
+                path = path[1]
     return list(seen)
 
 
@@ -98,16 +100,18 @@ def renewed(node: Expr, done: Mapping[Expr, Expr]) -> Expr:
 
 def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -> Known:
     """What `rule` says of `root`, asked from the leaves up, of every node once for all calls with one `done`."""
-    stack = [root] if root not in done else []
-    while stack:
-        node = stack[-1]
+    path: Any = (root, None) if root not in done else None  # as in `postorder`
+    while path is not None:
+        node = path[0]
         for a in node.args:
             if a not in done:
-                stack += (a,)
-                break
+                if a.args:
+                    path = (a, path)
+                    break
+                done[a] = rule(a)
         else:
             done[node] = rule(node)
-            del stack[-1]
+            path = path[1]
     return done[root]
 
 
@@ -116,12 +120,15 @@ def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
     return transformer(replace)(root)
 
 
-def transformer(replace: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """`transform` of several roots by one rule: what they share is rebuilt once."""
-    done: dict[Expr, Expr] = {}
+def transformer(
+    replace: Callable[[Expr], Expr] | None, given: Mapping[Node, Expr] = MappingProxyType({})
+) -> Callable[[Expr], Expr]:
+    """`transform` of several roots by one rule: what they share is rebuilt once, what is `given` not at all."""
+    done: dict[Expr, Expr] = {node: new for node, new in given.items()}  # noqa: C416  # widens the key type
 
     def rebuilt(node: Expr) -> Expr:
-        return replace(renewed(node, done) if node.args else node)
+        new = renewed(node, done) if node.args else node
+        return new if replace is None else replace(new)
 
     return partial(folded, done=done, rule=rebuilt)
 
@@ -132,19 +139,24 @@ def outermost(
     """`root` with each operation for which `replace` has something replaced, and nothing looked for below that; the
     others pass through `rebuilt` when what they are computed from has been."""
     done: dict[Expr, Expr] = {}
-    stack = [(root, False)]
+    asked: dict[Expr, None] = {}
+    stack = [root]
     while stack:
-        node, below = stack.pop()
-        if node in done:
-            continue
-        if below:
-            done[node] = rebuilt(with_args(node, [done[a] for a in node.args]))
-            continue
-        found = replace(node) if isinstance(node, Apply) else node
-        if found is not None:
-            done[node] = found
+        node = stack[-1]
+        if node not in asked:
+            asked[node] = None
+            found = replace(node) if isinstance(node, Apply) else node
+            if found is not None:
+                done[node] = found
+                del stack[-1]
+                continue
+        for a in node.args:
+            if a not in done:
+                stack += (a,)
+                break
         else:
-            stack += [(node, True), *((a, False) for a in reversed(node.args))]
+            done[node] = rebuilt(renewed(node, done))
+            del stack[-1]
     return done[root]
 
 
@@ -181,10 +193,7 @@ def _answers(asked: Expr, condition: Expr) -> list[bool]:
 
 def substitute(root: Expr, mapping: Mapping[Node, Expr]) -> Expr:
     """Return `root` with every node of `mapping` (and whatever stands below it) replaced, all at once."""
-    if not mapping:
-        return root
-    done: dict[Expr, Expr] = {node: new for node, new in mapping.items()}  # noqa: C416  # widens the key type
-    return folded(root, done, lambda node: renewed(node, done) if node.args else node)
+    return transformer(None, mapping)(root) if mapping else root
 
 
 def unchanged(root: Expr) -> Expr:
@@ -194,19 +203,12 @@ def unchanged(root: Expr) -> Expr:
 
 def substitution(mapping: Mapping[Node, Expr]) -> Callable[[Expr], Expr]:
     """`substitute` of several roots by one mapping of elements, names and indices."""
-    if not mapping:
-        return unchanged
-    done: dict[Expr, Expr] = {node: new for node, new in mapping.items()}  # noqa: C416  # as above
+    put, names = transformer(None, mapping), mapping.keys()
 
-    def rebuilt(node: Expr) -> Expr:
-        return renewed(node, done) if node.args else node
+    def visited(root: Expr) -> Expr:
+        return root if names.isdisjoint(_refs(root)) and names.isdisjoint(root.indices) else put(root)
 
-    def put(root: Expr) -> Expr:
-        if mapping.keys().isdisjoint(_refs(root)) and mapping.keys().isdisjoint(root.indices):
-            return root
-        return folded(root, done, rebuilt)
-
-    return put
+    return visited if mapping else unchanged
 
 
 def refs(*roots: Expr) -> tuple[Ref, ...]:
@@ -219,20 +221,6 @@ def refs(*roots: Expr) -> tuple[Ref, ...]:
 @lru_cache(maxsize=2**13)
 def _refs(root: Expr) -> tuple[Ref, ...]:
     return tuple([n for n in postorder(root) if isinstance(n, Ref)])
-
-
-def is_larger(root: Expr, most: int) -> bool:
-    """Whether there are more than so many operations in `root`, shared ones once; no more of it is looked at."""
-    met, operations = {root: None}, 0
-    nodes = [root]
-    for node in nodes:  # grows
-        operations += isinstance(node, Apply)
-        if operations > most:
-            return True
-        new = {a: None for a in node.args if a not in met}
-        met |= new
-        nodes += new
-    return False
 
 
 def size(*roots: Expr) -> int:

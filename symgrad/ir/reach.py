@@ -42,7 +42,8 @@ def inside(found: Mapping[Expr, Expr], box: Box, extents: Mapping[Index, Expr]) 
 
 def range_of(node: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, tuple[Expr, ...]]:
     """What makes two parts of equations the same values: the expression, and how far its indices run."""
-    return node.key, tuple([extents[i].key for i in node.key.indices if i in extents])
+    key = node.key
+    return key, tuple([extents[i].key for i in key.indices if i in extents]) if key.indices else ()
 
 
 def writes_once(e: Equation, facts: Facts = NOTHING) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import mpmath
 from mpmath import libmp, mp
 
-from ..expr import Apply, Const, Expr, Index, Ref, values
+from ..expr import Apply, Const, Expr, Ref, values
 from ..ops import OPS
 from ..ops.errors import EXACT
 
@@ -86,31 +86,22 @@ def certain(root: Expr, at: Mapping[Ref, Any], digits: int) -> Any:
 def in_doubles(root: Expr, at: Mapping[Ref, Any]) -> float:
     """What floating point makes of `root`."""
     done: list[float] = []
-    for value, args in _in_doubles(root):
-        match value:
-            case float():
-                done += (value,)
-            case Ref():
-                done += (float(at[value]),)
-            case _:
-                done += (value(*[done[a] for a in args]),)
+    for node, compute, args in _steps(root):
+        done += (float(at[node]) if compute is None else compute(*[done[a] for a in args]),)
     return done[-1]
 
 
 @lru_cache(maxsize=4096)
-def _in_doubles(root: Expr) -> list[tuple[Ref | float | Callable[..., float], list[int]]]:
-    """A number, a name, or an operator and which of the values before it are its arguments, for each value computed."""
-    nodes = [node for node in computed(root) if not isinstance(node, Index)]
-    place = {node: k for k, node in enumerate(nodes)}
-    steps: list[tuple[Ref | float | Callable[..., float], list[int]]] = []
-    for node in nodes:
-        if isinstance(node, Apply):
-            steps.append((OPS[node.op].ieee or partial(_rounded, node.op), [place[a] for a in node.args]))
-        elif isinstance(node, Const):
-            steps.append((node.value.numerator / node.value.denominator, []))
-        elif isinstance(node, Ref):
-            steps.append((node, []))
-    return steps
+def _steps(root: Expr) -> list[tuple[Any, Callable[..., float] | None, list[int]]]:
+    """What is computed, in order; how, unless it is given; and the places of its arguments."""
+    place = {node: k for k, node in enumerate(computed(root))}
+    return [(n, _in_doubles(n), [place[a] for a in n.args] if isinstance(n, Apply) else []) for n in place]
+
+
+def _in_doubles(node: Expr) -> Callable[..., float] | None:
+    if isinstance(node, Apply):
+        return OPS[node.op].ieee or partial(_rounded, node.op)
+    return partial(float, float(node.value)) if isinstance(node, Const) else None
 
 
 def _value(op: str, args: Sequence[Any]) -> Any:

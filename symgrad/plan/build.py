@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..errors import UnsupportedError
-from ..expr import ZERO, Ref, is_larger, refs
+from ..expr import ZERO, Ref, refs, size
 from ..expr.names import Names
 from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from .arrays.cut import cut
@@ -39,7 +39,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     statements = with_functions(split_gaussian(with_powers(joint.statements), to, tensors), to)
     forward = aligned([e for e in statements if e.target in written])
     both = [*forward, *(e for e in statements if e.target not in written)]
-    small = not any(is_larger(e.body, LARGE) for e in both)
+    small = not any(size(e.body) > LARGE for e in both)
 
     def border(both: Sequence[Equation]) -> int:
         """Where backward begins: what both read is forward's."""

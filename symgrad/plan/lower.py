@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ from ..expr import (
     folded,
     index,
     indices,
-    is_larger,
+    outermost,
     postorder,
     preorder,
     ref,
@@ -185,37 +185,55 @@ def shared(
     possible = [n for n in uses if uses[n] > 1 and n in certain and _alike(equations, homes[n])]
     if calls:
         called = [n for n in possible if isinstance(n[0], Apply) and _is_function(n[0])]
-        possible = [n for n in called if not is_larger(n[0], SHORT)]
+        possible = [n for n in called if size(n[0]) <= SHORT]
     worth: set[Part] = set()
+    named: set[Expr] = set()
     shapes = {name: tensor.shape for name, tensor in tensors.items()}
-    for part in sorted(possible, key=lambda part: size(part[0])):
-        # a number made of options and sizes needs no name
-        reads = any(isinstance(r, Ref) and r.name in tensors for r in postorder(part[0]))
-        if reads and _worth(part[0], len(homes[part]), uses[part], {node for node, _ in worth}):
+    reads: dict[Expr, bool] = {}  # whether it is more than a number made of options and sizes, which needs no name
+    sizes = {part: size(part[0]) for part in possible}
+
+    def read(node: Expr) -> bool:
+        return isinstance(node, Ref) and node.name in tensors or any(map(reads.__getitem__, node.args))
+
+    for part in sorted(possible, key=sizes.__getitem__):
+        if folded(part[0], reads, read) and _worth(part[0], len(homes[part]), uses[part], named):
             boxes = [equations[h].box for h in homes[part]]
             mine = tuple(pair for pair in boxes[0] if pair[0] in indices(part[0]))
             if mine in boxes or may_leave(part[0], Domain.of(mine, None, facts), shapes):
                 worth.add(part)
+                named.add(part[0])
     chosen = [n for n in possible if n in worth]
     # a part that stands only inside of another chosen part needs no name of its own
-    within = {(k.key, uses[n]) for n in chosen for k in postorder(n[0]) if k is not n[0]}
+    alike = {(n[0], uses[n]) for n in chosen}
+    within = {pair for node, k in alike for pair in _inside(node, k, alike)}
     chosen = [n for n in chosen if (n[0], uses[n]) not in within]
     if not chosen:
         return list(equations)
     result: list[Equation] = []
     place_of: dict[Part, Ref] = {}
-    first = {n: min(homes[n]) for n in chosen}
+    first: dict[int, list[Part]] = {}
+    for part in chosen:
+        first.setdefault(min(homes[part]), []).append(part)
     for place, e in enumerate(equations):
         extents = dict(e.box)
         written = {n.key: n for n in postorder(e.body)}
         order = {key: k for k, key in enumerate(written)} if calls else {}
-        for part in sorted((n for n in chosen if first[n] == place), key=lambda p: (size(p[0]), order.get(p[0], 0))):
-            n = written.get(part[0], part[0])
-            name = names.new(*wishes(n))
-            tensors[name], equation, place_of[part] = e.part(name, _replaced(n, place_of, extents))
+        for part in sorted(first.get(place, ()), key=lambda p: (sizes[p], order.get(p[0], 0))):
+            body = written.get(part[0], part[0])
+            name = names.new(*wishes(body))
+            tensors[name], equation, place_of[part] = e.part(name, _replaced(body, place_of, extents))
             result.append(equation)
         result.append(e.with_body(_replaced(e.body, place_of, extents)))
     return result
+
+
+def _inside(root: Expr, uses: int, parts: Container[tuple[Expr, int]]) -> list[tuple[Expr, int]]:
+    """Those of the parts that stand inside of one and are used as often; not those inside of these."""
+
+    def below(node: Expr) -> Sequence[Expr]:
+        return () if node is not root and (node.key, uses) in parts else node.args
+
+    return [pair for n in preorder([root], below) if n is not root and (pair := (n.key, uses)) in parts]
 
 
 def reread(equations: Sequence[Equation], own: Collection[str]) -> list[Equation]:
@@ -236,8 +254,7 @@ def reread(equations: Sequence[Equation], own: Collection[str]) -> list[Equation
 
 
 def _replaced(body: Expr, place_of: Mapping[Part, Ref], extents: Mapping[Index, Expr]) -> Expr:
-    parts = {n: range_of(n, extents) for n in postorder(body) if isinstance(n, Apply)}
-    return substitute(body, {n: place_of[part] for n, part in parts.items() if part in place_of})
+    return outermost(body, lambda node: place_of.get(range_of(node, extents)))
 
 
 def aligned(equations: Sequence[Equation]) -> list[Equation]:
@@ -300,12 +317,15 @@ def _occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
     extents = dict(e.box)
     stack: list[Expr] = [e.body] if e.matrix is None else []
     while stack:
-        node = stack.pop()
+        node = stack[-1]
+        del stack[-1]
         if isinstance(node, Apply):
             known = range_of(node, extents)
-            counts[known] = counts.get(known, 0) + 1
-            if counts[known] == 1:
-                stack.extend(a for k, a in enumerate(node.args) if branches or not asked_before(node, k))
+            if known in counts:
+                counts[known] += 1
+            else:
+                counts[known] = 1
+                stack += node.args if branches else [a for k, a in enumerate(node.args) if not asked_before(node, k)]
     return counts
 
 
@@ -315,7 +335,7 @@ def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr]) -> bool:
     met = preorder([node], lambda n: n.args if isinstance(n, Apply) and n.key not in named else ())
     own = [n for n in met if isinstance(n, Apply) and n.key not in named]
     calls = any(_is_function(n) for n in own)
-    often = uses > 2 and (_is_guard(node) or any(n.key in named for n in postorder(node)))
+    often = uses > 2 and (_is_guard(node) or any(n.key in named for n in met))
     long = len(own) >= 4 and (homes == 1 or uses > 3)
     return (calls or long or often) and not (isinstance(node, Apply) and node.op == "neg")
 

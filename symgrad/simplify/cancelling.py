@@ -34,7 +34,6 @@ from ..expr import (
     branch,
     factors,
     fraction,
-    is_larger,
     operator,
     outermost,
     postorder,
@@ -143,7 +142,7 @@ def _by_length(body: Expr) -> bool:
 
 def _inlined(body: Expr, known: Mapping[str, Equation]) -> Expr:
     """`body` in terms of what is given: the point at which it is computed is known, its rounded parts are not."""
-    while not is_larger(body, LARGE):
+    while size(body) <= LARGE:
         found: dict[Expr, Expr] = {}
         for r in refs(body):
             e = known.get(r.name)
@@ -257,10 +256,22 @@ def _wrecked(lost: list[float], best: list[float]) -> bool:
 
 def _shortened(body: Expr, loss: float, truths: Truths) -> Expr | None:
     """What hardly loses more than `body` and is half as long; or shorter, where roots of a polynomial are spoken of."""
-    whole = together(body)
-    forms = [f for f in by_roots(body) if size(f) < size(body) - SHORTER]
-    forms += [] if whole is None or 2 * size(whole) > size(body) else [whole]
+    least, now = _alone(body) - 1, size(body)
+    whole = together(body) if 2 * least <= now else None
+    forms = [f for f in by_roots(body) if size(f) < now - SHORTER] if least < now - SHORTER else []
+    forms += [] if whole is None or 2 * size(whole) > now else [whole]
     return next((f for f in forms if mean(_lost(f, truths)) <= loss + FEW), None)
+
+
+def _alone(body: Expr) -> int:
+    """How many elements and decimals stand in `body`, written out, at one place: so many stand in whatever it is equal
+    to, and are put together by one operation less."""
+    times = dict.fromkeys(computed(body), 0) | {body: 1}
+    for node in reversed(times):
+        for a in node.args if isinstance(node, Apply) else ():
+            times[a] += times[node]
+    symbols = [n for n in times if isinstance(n, Ref) or isinstance(n, Const) and n.text is not None]
+    return sum(times[n] == 1 for n in symbols)
 
 
 def overflowing(body: Expr, other: Expr) -> bool:

@@ -26,6 +26,7 @@ from ..expr import (
 )
 from ..later import sympy
 from ..numerics.floating import computed
+from ..ops import OPS
 
 MANY = 300  # terms of a polynomial that is not multiplied out
 
@@ -214,7 +215,7 @@ def _terms(body: Expr) -> int:
 
 
 _ASKED: dict[str, Callable[[Expr], bool]] = {
-    "": lambda n: True,
+    "": lambda n: isinstance(n, Apply) and OPS[n.op].arithmetic,
     "ratios": lambda n: operator(n) == "pow" and operator(n.args[0]) == "div",
     "exponentials": lambda n: operator(n) == "expm1",
 }
@@ -222,15 +223,20 @@ _ASKED: dict[str, Callable[[Expr], bool]] = {
 
 def together(body: Expr, words: str = "") -> Expr | None:
     """`body` over a common denominator, in factors; None if it is too long, or has nothing for the `words` to say."""
-    if _terms(body) >= MANY or not any(map(_ASKED[words], computed(body))):
+    if not _says(body, words):
         return None
     atoms = _Atoms(words)
     return _fraction(atoms.read(body), atoms, body)
 
 
+def _says(body: Expr, words: str = "") -> bool:
+    """Whether there is something in `body` for the words to say, and not too much."""
+    return any(map(_ASKED[words], computed(body))) and _terms(body) < MANY
+
+
 def in_lowest_terms(body: Expr) -> Expr | None:
     """`body` as a quotient without common factors; roots are symbols, whatever their squares are."""
-    if _terms(body) >= MANY:
+    if not _says(body):
         return None
     atoms = _Atoms("")
     whole = atoms.read(body)
@@ -240,7 +246,7 @@ def in_lowest_terms(body: Expr) -> Expr | None:
 def by_roots(body: Expr) -> Iterator[Expr]:
     """`body` in terms of the roots in it, over a common denominator: of r = sqrt(b**2 - 4*a*c), without c or without a,
     (b**2 - r**2)/(4*a) in the place of c. What is left factors where r is part of the factors."""
-    if _terms(body) >= MANY:
+    if not _says(body):
         return
     atoms = _Atoms("")
     whole = atoms.read(body)

@@ -27,12 +27,12 @@ from ..expr import (
     factors,
     indices,
     is_exact,
-    is_larger,
     operator,
     postorder,
     preorder,
     refs,
     select,
+    size,
     substitute,
     transform,
     transformer,
@@ -79,7 +79,7 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     joint = derivative.function
     forward = derivative.primal.statements
     gradient = [*map(_asked_once, with_reuse(forward, without_copies(gradient, derivative), joint))]
-    large = any(is_larger(e.body, LARGE) for e in gradient)
+    large = any(size(e.body) > LARGE for e in gradient)
     candidates = [] if large else list(_candidates(derivative, forward, gradient))
     best = min(candidates, key=lambda c: c.cost) if candidates else Candidate(tuple(gradient), (), 0)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
@@ -117,7 +117,7 @@ def _tidied(statements: Iterable[Equation]) -> Iterator[Equation]:
 
 def _asked_once(e: Equation) -> Equation:
     """`e` without a `where` that asks what has been asked before: for the equation, or for the branch it stands in."""
-    if is_larger(e.body, LARGE):
+    if size(e.body) > LARGE:
         return e
 
     def inner(node: Expr) -> Expr:

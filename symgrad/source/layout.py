@@ -7,8 +7,10 @@ twice. The weakest one is taken, and the last of those that fit.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Union
 
 LIMIT = 88
@@ -45,7 +47,8 @@ def laid_out(pieces: Iterable[Piece], indent: int, limit: int = LIMIT) -> list[s
     lines: list[str] = []
     pad, start = indent, 0
     while len(text) - start + pad > limit:
-        place = _best(text, cuts, start, limit - pad, limit - indent - INDENT)
+        cuts = cuts[bisect_left(cuts, start, key=itemgetter(0)) :]
+        place = _best(len(text), cuts, start, limit - pad, limit - indent - INDENT)
         if place is None:
             break
         lines.append(" " * pad + text[start:place].rstrip())
@@ -54,30 +57,29 @@ def laid_out(pieces: Iterable[Piece], indent: int, limit: int = LIMIT) -> list[s
     return [*lines, " " * pad + text[start:]]
 
 
-def _cuts(pieces: Iterable[Piece]) -> list[tuple[int, Cut]]:
-    """Where the cuts are in the text on one line."""
-    cuts: list[tuple[int, Cut]] = []
-    length = 0
+def _cuts(pieces: Iterable[Piece]) -> list[tuple[int, Cut, int]]:
+    """Where the cuts are in the text on one line, and how deep in brackets."""
+    cuts: list[tuple[int, Cut, int]] = []
+    length = depth = 0
     for piece in pieces:
         if isinstance(piece, Cut):
-            cuts.append((length, piece))
-        length += len(piece) if isinstance(piece, str) else 1
+            cuts += ((length, piece, depth),)
+            length += 1
+        else:
+            depth += sum([_DEEPER[b] * piece.count(b) for b in _DEEPER if b in piece])
+            length += len(piece)
     return cuts
 
 
-def _best(text: str, cuts: Sequence[tuple[int, Cut]], start: int, room: int, later: int) -> int | None:
+def _best(length: int, cuts: Sequence[tuple[int, Cut, int]], start: int, room: int, later: int) -> int | None:
     """The cut to take of a line that starts at `start` and has `room` columns; the lines after it have `later`."""
-    depth, seen, best, found = 0, start, 0, None
-    for place, cut in cuts:
-        if place < start:
-            continue
+    best, found = 0, None
+    for place, cut, depth in cuts:
         if place > start + room:
             break
-        depth += sum(_DEEPER.get(letter, 0) for letter in text[seen:place])
-        seen = place
         if place - start < SHORTEST:
             continue
-        fits = cut.whole is not None and len(text) - place - 1 <= later
+        fits = cut.whole is not None and length - place - 1 <= later
         strength = cut.whole if fits and cut.whole is not None else cut.strength
         rank = _LEVELS * depth + strength
         if found is None or rank <= best:

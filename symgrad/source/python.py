@@ -8,12 +8,10 @@ language: an import, a private function, a builtin, what the interface calls its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache
-from operator import attrgetter
+from dataclasses import dataclass, replace
 from typing import Any, Union
 
-from .tree import OBJECT, Function, Parameter, Type
+from .tree import OBJECT, Function, Parameter, Type, parts_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,49 +332,18 @@ def targets(names: Sequence[Expression]) -> Expression:
     return Several(tuple(names), "" if len(names) > 1 else "(")
 
 
-def walk(*roots: Any) -> list[Any]:
-    """Every node, each before what is inside of it; one that is shared once."""
-    stack, seen = list(reversed(roots)), dict[int, Any]()
-    while stack:
-        node = stack[-1]
-        del stack[-1]
-        kind = node.__class__
-        if kind is tuple or kind is list:
-            stack += node[::-1]
-        elif (taken := _taken(kind)) is not None and (own := id(node)) not in seen:
-            seen[own] = node
-            stack += taken(node)
-    return list(seen.values())
-
-
-@cache
-def _taken(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
-    """What takes these out of a node, the last one first."""
-    parts = _parts(kind)
-    if not parts:
-        return None if parts is None else lambda node: ()
-    take = attrgetter(*parts[::-1])
-    return take if parts[1:] else lambda node: (take(node),)
-
-
-@cache
-def _parts(kind: Any) -> tuple[str, ...] | None:
-    """What may hold nodes in a node of a kind; None for what is no node."""
-    return tuple(f.name for f in fields(kind) if f.type not in ("str", "bool")) if is_dataclass(kind) else None
-
-
 def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     """The same with other names: `change` is asked for each node, and gives None where its parts are to change."""
     if isinstance(node, (tuple, list)):
         return tuple(mapped(n, change) for n in node)
-    parts = _parts(node.__class__)
+    parts = parts_of(node.__class__)
     if parts is None:
         return node
     found = change(node)
     if found is not None:
         return found
     values = {name: getattr(node, name) for name in parts}
-    inner = {name: v for name, v in values.items() if isinstance(v, (tuple, list)) or _parts(v.__class__) is not None}
+    inner = {name: v for name, v in values.items() if isinstance(v, (tuple, list)) or parts_of(v.__class__) is not None}
     return replace(node, **{name: mapped(value, change) for name, value in inner.items()})
 
 

@@ -13,10 +13,11 @@ and are compared and remembered by identity.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Union
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache, reduce
+from operator import attrgetter
+from typing import Any, Union
 
 from ..ir import Equation
 
@@ -295,40 +296,37 @@ class Module:
 Node = Union[Expression, Statement]
 
 
-def children(node: Node) -> tuple[Node, ...]:
-    """What stands inside of a node."""
-    match node:
-        case Operation(operands=inner) | Call(arguments=inner):
-            return inner
-        case Element(array, subscripts):
-            return (array, *subscripts)
-        case Cast(value=value) | Local(value=value):
-            return (value,)
-        case Array(length=length, values=values):
-            return (*(() if length is None else (length,)), *values)
-        case Store(target, value):
-            return (target, value)
-        case Loop(first=first, end=end, body=body):
-            return (first, end, *body)
-        case If(condition, body, otherwise):
-            return (condition, *body, *otherwise)
-        case Return(value) if value is not None:
-            return (value,)
-        case _:
-            return ()
-
-
-def walk(*roots: Node) -> list[Node]:
+def walk(*roots: Any) -> list[Any]:
     """Every node, each before what is inside of it; one that is shared once."""
-    stack, seen = list(reversed(roots)), dict[int, Node]()
+    stack, seen = list(reversed(roots)), dict[int, Any]()
     while stack:
         node = stack[-1]
         del stack[-1]
-        own = id(node)
-        if own not in seen:
+        kind = node.__class__
+        if kind is tuple or kind is list:
+            stack += node[::-1]
+        elif (taken := _taken(kind)) is not None and (own := id(node)) not in seen:
             seen[own] = node
-            stack += children(node)[::-1]
+            stack += taken(node)
     return list(seen.values())
+
+
+@cache
+def _taken(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What takes out of a node what may hold nodes, the last one first."""
+    parts = parts_of(kind)
+    if not parts:
+        return None if parts is None else lambda node: ()
+    take = attrgetter(*parts[::-1])
+    return take if parts[1:] else lambda node: (take(node),)
+
+
+@cache
+def parts_of(kind: Any) -> tuple[str, ...] | None:
+    """What may hold nodes in a node of a kind; None for what is no node."""
+    if not is_dataclass(kind) or kind is Type or kind is Equation:
+        return None
+    return tuple(f.name for f in fields(kind) if f.type not in ("str", "bool"))
 
 
 def names_in(*roots: Node) -> dict[str, None]:

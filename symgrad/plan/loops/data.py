@@ -25,8 +25,26 @@ Block = tuple[Node, ...]
 FULL_AXIS = index(":")
 
 
+class _Leaf:
+    __slots__ = ()
+    blocks: ClassVar[tuple[Block, ...]] = ()
+
+
+class _Body:
+    __slots__ = ()
+    body: Block
+    blocks = property(lambda self: (self.body,))
+
+
+class _Branches:
+    __slots__ = ()
+    body: Block
+    otherwise: Block
+    blocks = property(lambda self: (self.body, self.otherwise))
+
+
 @dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(_Body):
     """`index` runs over lower <= index < extent; from the last one down if `reverse`."""
 
     index: Index
@@ -35,26 +53,16 @@ class Loop:
     lower: Expr = ZERO
     reverse: bool = False
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks inside."""
-        return (self.body,)
-
 
 @dataclass(frozen=True, slots=True)
-class Contraction:
+class Contraction(_Body):
     """Three loops over rows, columns and terms, in which a product of two elements is added to a third."""
 
     body: Block
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks inside."""
-        return (self.body,)
-
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class Local(_Leaf):
     """A new scalar with its first value; `changes` if a later Store changes it; `count` if it limits a loop: then it
     is an integer that is not negative."""
 
@@ -63,21 +71,19 @@ class Local:
     dtype: Dtype = Dtype.REAL
     changes: bool = False
     count: bool = False
-    blocks: ClassVar[tuple[Block, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class Store(_Leaf):
     """The value goes to the element: `how` is =, +=, *=, or max= and min=, which keep the larger or smaller."""
 
     element: Ref
     value: Expr
     how: str = "="
-    blocks: ClassVar[tuple[Block, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Leaf):
     """A function of whole matrices, one of `symgrad/ops/matrices.py`; its operands share no memory with what it writes.
 
     sizes    how far its axes go: one extent for each
@@ -90,25 +96,19 @@ class Call:
     operands: tuple[Ref, ...]
     results: tuple[Ref | None, ...]
     scratch: tuple[Ref, ...] = ()
-    blocks: ClassVar[tuple[Block, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class If:
+class If(_Branches):
     """The body runs where the condition holds, the other one where it does not."""
 
     condition: Expr
     body: Block
     otherwise: Block = ()
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks inside."""
-        return (self.body, self.otherwise)
-
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(_Branches):
     """The body runs if one of the results `wanted` is asked for (or none is named), and every input of `when` is so."""
 
     wanted: tuple[str, ...]
@@ -116,14 +116,9 @@ class Guard:
     body: Block
     otherwise: Block = ()
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks inside."""
-        return (self.body, self.otherwise)
-
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class Note(_Leaf):
     """The equations that what follows computes; those of the targets `added` add to what stands there. Subscripts have
     the names that are `named`."""
 
@@ -131,7 +126,6 @@ class Note:
     added: frozenset[str] = frozenset()
     named: tuple[tuple[Expr, Ref], ...] = ()
     facts: Facts = NOTHING
-    blocks: ClassVar[tuple[Block, ...]] = ()
 
     @property
     def lines(self) -> list[str]:

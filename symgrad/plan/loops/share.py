@@ -169,25 +169,20 @@ class _Names:
             for root, _ in _sites((node,))
         ]
         self._open = unconditional(*(root for place, root in sites if place == 0))
-        seen: set[tuple[int, Expr]] = set()
-        counted: set[Expr] = set()
+        roots: dict[int, list[Expr]] = {}
         for place, root in sites:
+            roots.setdefault(place, []).append(root)
             self._uses[root.key] = self._uses.get(root.key, 0) + 1
-            stack = [root]
-            while stack:
-                node = stack.pop()
-                if (place, node) in seen:
-                    continue
-                seen.add((place, node))
-                self._places.setdefault(node.key, set()).add(place)
-                stack.extend(node.args)
-                if node.key not in counted:
-                    counted.add(node.key)
+        for place, here in roots.items():
+            for node in postorder(*here):
+                key = node.key
+                if key not in self._places:
+                    self._places[key] = set()
                     for a in node.args:
                         self._uses[a.key] = self._uses.get(a.key, 0) + 1
-        for node in postorder(*(root for _, root in sites)):
-            if not (isinstance(node, Ref) and node.name in unstable) and all(a in self._stable for a in node.args):
-                self._stable.add(node)
+                self._places[key].add(place)
+                if not (isinstance(node, Ref) and node.name in unstable) and self._stable.issuperset(node.args):
+                    self._stable.add(node)
 
     def new(self) -> list[Local]:
         """The names given since this was last asked."""
