@@ -189,4 +189,7 @@ MENDED = {
         "w = max[i](h[i]); d[i,l] = atan2(w, 1 + abs(h[i])) - sqrt(sum[j](b[l,j]**2)); o[i,l] = argsort(d)[i,l]; "
         "out[i] = d[i,o[i,0]]"
     ),
+    "divided by a sum of nothing, where there is nothing to divide": (
+        "f(y[n], v[n], u[k]): s = sum[i](v[i]); out[j:k,i:n] = u[j]*y[i]/s"
+    ),
 }

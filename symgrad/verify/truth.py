@@ -126,6 +126,8 @@ def _beside_nothing(function: Function, trace: Trace) -> Iterator[Any]:
     for e, extents in zip(function.statements, boxes(function, trace.sizes, trace.numbers), strict=True):
         sizes = {i: n for (i, _), n in zip(e.box, extents, strict=True)}
         for node in unconditional(e.body) if 0 in extents and e.where is None and not e.when else ():
+            if isinstance(node, Apply) and node.op == "div":  # what is divided may be nothing: a weighted mean of it
+                node = 1 / node.args[1]
             mine = indices(node)
             if isinstance(node, Apply) and all(sizes[i] for i in mine):
                 for at in product(*(range(sizes[i]) for i in mine)):
