@@ -14,8 +14,9 @@ from ..plan.loops import accumulated, flatten, nests, pointwise, size_names
 from ..source.tree import INTEGER, Array, Cast, Function, Local, Loop, Module, Type, Verbatim, names_in, walk
 from . import c_lapack
 from .base import Backend, template
+from .c_batch import batch, loop_of_vectors
 from .c_expressions import language
-from .c_function import Builder, batch
+from .c_function import Builder
 from .c_helpers import local_functions
 from .c_load import Artefact, compile_library
 from .c_names import File, refuse_words
@@ -49,6 +50,7 @@ class C(Backend):
             "top": [f" * {escaped(line)}".rstrip() for line in header],
             "includes": module.includes,
             "reordered": any(map(_has_pragma, module.functions)),
+            "roots": write.prototype("sqrt") if any(map(_has_root_in_loop, interface)) else "",
             "integers": any(t.of == INTEGER for t in _types(interface)),
             "definitions": [
                 *(write.constant(c) for c in module.constants),
@@ -96,17 +98,24 @@ class C(Backend):
         primal = program.derivative.primal
         refuse_words(primal)
         point = pointwise(program)
-        flat = point or flatten(program)
+        flat, whole = point or flatten(program), flatten(program)
         if self.options.accumulate:
-            flat = accumulated(flat)
+            flat, whole = accumulated(flat), accumulated(whole)
         both = nests(flat, language)
+        vectors = [loop_of_vectors(nest, whole, self.options) if point else None for nest in both]
         symbols = [f"{primal.name}_{which}{end}" for which in ("forward", "backward") for end in ("", "_batch")]
-        file = File(both, symbols, guard(primal.name), vector=point is None)
+        file = File([*both, *(found[0] for found in vectors if found)], symbols, guard(primal.name))
+        sizes = size_names(program)
         found: list[Printed] = []
-        for procedure, nest in zip((flat.forward, flat.backward), both, strict=True):
-            one = Builder(flat, procedure, nest, size_names(program), point is not None, self.options, file).printed()
+        for which, nest, many_points in zip(("forward", "backward"), both, vectors, strict=True):
+            own = getattr(flat, which)
+            one = Builder(flat, own, nest, sizes, point is not None, self.options, file).printed()
             if point is None:
                 found.append(one)
+            elif many_points is not None:
+                lifted, far = many_points
+                many = Builder(whole, getattr(whole, which), lifted, sizes, False, self.options, file, batch=True)
+                found += [one, many.printed((one.function, far) if far else None)]
             else:  # an exported function that is not inline may be replaced when it is linked, and so is called
                 inlined = replace(one, function=replace(one.function, inline=True))
                 found += [inlined, batch(one, primal.packs[0], program, file)]
@@ -122,6 +131,11 @@ def _has_pragma(function: Function | Verbatim) -> bool:
     if isinstance(function, Verbatim):
         return any("#pragma" in line for line in function.lines)
     return any(isinstance(n, Loop) and n.sums for n in walk(*function.body))
+
+
+def _has_root_in_loop(function: Function) -> bool:
+    loops = (n for n in walk(*function.body) if isinstance(n, Loop))
+    return any("sqrt" in names_in(n) for n in loops)
 
 
 def guard(name: str) -> str:

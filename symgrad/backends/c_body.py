@@ -61,6 +61,7 @@ class Body:
     notes     whether every nest carries its equations
     names     what everything is called in print
     printer   tells which lines are too long
+    vector    the spellings in a loop that shall become vectors: c_vector.py
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Body:
         notes: bool,
         names: Names,
         printer: Printer,
+        vector: Sequence[str] = (),
     ) -> None:
         self._nest = nest
         self._notes = notes
@@ -88,7 +90,8 @@ class Body:
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
         by_key = {e.key: name for name, e in self._extents.items()}
-        self.build = Expressions(self._kinds, shapes, given, by_key, negative, names.of, names.local, names.vector)
+        self._vector = vector
+        self.build = Expressions(self._kinds, shapes, given, by_key, negative, names.of, names.local, vector)
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.calls: dict[str, None] = {}  # the functions of matrices that may fail
         self._status = ""
@@ -162,7 +165,7 @@ class Body:
     def extent(self, extent: Expr, build: Expressions | None = None) -> Expression:
         """A size that is computed, 0 where it would be negative; `build` is for a macro, which calls no function."""
         names = self._names
-        plain = build or Expressions(self._kinds, {}, named=names.of, local=names.local, vector=names.vector)
+        plain = build or Expressions(self._kinds, {}, named=names.of, local=names.local)
         if isinstance(extent, Apply) and extent.op == "maximum" and extent.args[1] is ZERO:
             return self.extent(extent.args[0], build)
         extent = transform(extent, _plain_maximum)

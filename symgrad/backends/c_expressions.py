@@ -7,7 +7,7 @@ is signed wherever its sign matters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..errors import UnsupportedError
 from ..expr import (
@@ -24,6 +24,7 @@ from ..expr import (
     folded,
     index,
     is_exact,
+    postorder,
     refs,
     select,
     substitute,
@@ -34,7 +35,7 @@ from ..expr.sizes import never_negative
 from ..expr.text import decimal
 from ..ir import Dtype
 from ..numerics.removable import Filled
-from ..ops import OPS, in_others
+from ..ops import OPS, Op, in_others
 from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides
 from ..source.tree import BOOL, INT, REAL, SIZE, Call, Cast, Element, Expression, Name, Number, Operation, Type
@@ -63,6 +64,14 @@ def language(node: Expr) -> Expr:
     return node if found is None else transform(found, language)
 
 
+def operators_in(row: Op) -> list[Op]:
+    """The operators of which a function of the file is made that stands for one; none for another operator."""
+    lines = row.helper.lines if row.helper is not None else ()
+    parts = [row.name.formula] if isinstance(row.name, Filled) else [e for _, e in lines]
+    every = postorder(*(transform(e, language) for e in parts if isinstance(e, Expr)))
+    return [OPS[n.op] for n in every if isinstance(n, Apply)]
+
+
 def _power(base: Expr, exponent: Expr) -> Expr:
     if not is_exact(exponent):
         return apply("pow", base, exponent)
@@ -88,7 +97,7 @@ class Expressions:
     negative  options that are below 0 as they are declared: no size_t until they have been added to something
     named     what a tensor, size, option or index of the nest is called in print
     local     what a function of the file is called that stands for an operator, or for what C lacks
-    vector    whether loops over arrays shall become vectors: c_vector.py
+    vector    the spellings in a loop that shall become vectors: c_vector.py
     """
 
     def __init__(
@@ -100,7 +109,7 @@ class Expressions:
         negative: Collection[str] = (),
         named: Callable[[Index | Ref], str] = lambda node: node.name,
         local: Callable[[str], str] = str,
-        vector: bool = False,
+        vector: Sequence[str] = (),
     ) -> None:
         self._kinds = kinds
         self._shapes = shapes
@@ -248,11 +257,13 @@ class Expressions:
         if node.op == "oo":
             return Name("INFINITY")
         row = OPS[node.op]
-        if self._vector and c_vector.SPELLING in row.spell:
-            return Call(self._local(row.spell[c_vector.SPELLING]), parts)
+        of_vectors = next((row.spell[key] for key in self._vector if key in row.spell), None)
+        if of_vectors is not None and refs(node):
+            return Call(self._local(of_vectors), parts)
         word = row.spell.get("c", node.op)
         if isinstance(node.op, Filled) or row.helper is not None:
-            return Call(self._local(word), parts)
+            other = bool(self._vector) and any(c_vector.LOOPS in own.spell for own in operators_in(row))
+            return Call(self._local(c_vector.PREFIX * other + word), parts)
         if word not in LIBM:
             raise UnsupportedError(
                 f"C99 has no function {word}, which {node.op} needs. Print another language, or say in the row of "

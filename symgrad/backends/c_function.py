@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..expr import Const, Expr, Index, Ref, product, ref, refs, show
 from ..ir import Tensor
 from ..plan import Procedure, Program
-from ..plan.loops import Nest, size_names
+from ..plan.loops import Nest
 from ..source.layout import listed
-from ..source.names import Scope
 from ..source.tree import (
     BOOL,
     INT,
     SIZE,
-    Call,
     Cast,
-    Element,
     Expression,
     Function,
     Loop,
@@ -33,6 +29,8 @@ from ..source.tree import (
     joined,
     names_in,
 )
+from . import c_vector
+from .c_batch import about_batch, again
 from .c_body import ELEMENT, WORKSPACES, Body
 from .c_expressions import Expressions
 from .c_names import File, Names
@@ -48,6 +46,7 @@ class Builder:
 
     sizes    what each dim of the function is called
     literal  whether it is the function of one point
+    batch    whether it is that function for many points, one after the other
     """
 
     def __init__(
@@ -59,6 +58,7 @@ class Builder:
         literal: bool,
         options: Options,
         file: File,
+        batch: bool = False,
     ) -> None:
         self._options = options
         self._program = program
@@ -67,6 +67,7 @@ class Builder:
         self._kind = "forward" if self._forward else "backward"
         self._sizes = sizes
         self._literal = literal
+        self._batch = batch
         self._primal = program.derivative.primal
         self._table = program.table
         self._real_options = {o.name: o.dtype for o in self._primal.options}
@@ -75,7 +76,9 @@ class Builder:
         self._tensors = self._all_tensors()
         given = frozenset(n for n, p in self._tensors.items() if p.type.pointer and not self._table[n].shape)
         negative = frozenset(o.name for o in self._primal.options if o.default < 0)
-        self._body = Body(nest, kinds, given, negative, not literal, self._names, Printer(options.single))
+        vector = () if literal else (c_vector.BATCHES, c_vector.LOOPS) if batch else (c_vector.LOOPS,)
+        notes = not literal and not batch
+        self._body = Body(nest, kinds, given, negative, notes, self._names, Printer(options.single), vector)
 
     def _named(self, nest: Nest, file: File) -> Names:
         """The interface's names first, which are fixed, then those of the declaration."""
@@ -89,10 +92,14 @@ class Builder:
         wishes |= {name: f"{name}_output" for name in primal.outputs}
         wishes |= {name: f"{name}_size" for name in self._sizes.values()}
         wishes |= {name: f"{name}_option" for name in self._real_options}
-        return Names(nest, fixed, wishes, file)
+        return Names(nest, fixed, wishes, file, [f"{primal.name}_{self._kind}"] if self._batch else [])
 
-    def printed(self) -> Printed:
-        """The function, with the parameters that its body uses."""
+    def printed(self, beyond: tuple[Function, str] | None = None) -> Printed:
+        """The function, with the parameters that its body uses.
+
+        beyond  the function of one point, which computes each where the batch has angles beyond the reach of the
+                functions for vectors; and the scalar that counts these
+        """
         build = self._body.build
         checks = [s for s in self._program.indexed if s.element.name in self._procedure.reads]
         conditions = [build.as_kind(condition, BOOL) for condition in self._primal.constraints]
@@ -113,9 +120,14 @@ class Builder:
                 for name in self._body.workspaces
             ),
         )
+        if beyond is not None:
+            point, far = beyond
+            (counter,) = {s.index for s in body if isinstance(s, Loop)}
+            body = (*body, again(point, self._called(far), parameters, counter, self._program))
+        end = "_batch" if self._batch else ""
         function = Function(
-            self._kind,
-            f"{self._primal.name}_{self._kind}",
+            f"{self._kind}{end}",
+            f"{self._primal.name}_{self._kind}{end}",
             parameters,
             body,
             Type(BOOL) if fails else None,
@@ -205,6 +217,8 @@ class Builder:
 
     def _about(self, parameters: Sequence[Parameter], macros: Sequence[Macro]) -> tuple[str, ...]:
         """What stands above the prototype."""
+        if self._batch:
+            return about_batch(self._sizes[self._primal.packs[0]])
         lines = []
         names = {role: [p.name for p in parameters if p.role == role] for role in ("output", "gradient")}
         if names["output"]:
@@ -249,36 +263,3 @@ class _InMacro(Expressions):
         signs = Operation("ne", (Operation("lt", (a, Number("0"))), Operation("lt", (b, Number("0")))))
         rounded = Operation("and", (Operation("ne", (left, Number("0"))), signs))
         return Operation("sub", (Operation("div", (a, b)), rounded))
-
-
-def batch(one: Printed, pack: str, program: Program, file: File) -> Printed:
-    """The same for all points of the pack, one after the other."""
-    function = one.function
-    size = size_names(program)[pack]
-    scope = Scope([function.name], filter(file.reserved, (size, *(p.name for p in function.parameters))))
-    pack_size = scope.new(size, f"{size}_size")
-    names = {p.name: scope.new(p.name, f"{p.name}_input") for p in function.parameters}
-    b = Name(scope.new("b", "point"))
-    batched = {t.name for t in program.tensors if t.shape and isinstance(t.shape[0], Ref) and t.shape[0].name == pack}
-    derivative = program.derivative
-    tensors = {"gradient": dict(derivative.gradients), "cotangent": dict(derivative.seeds)}
-    parameters = [Parameter(pack_size, "size", Type(SIZE), pack)]
-    arguments: list[Expression] = []
-    for p in function.parameters:
-        name = Name(names[p.name])
-        if tensors.get(p.role, {}).get(p.tensor, p.tensor) not in batched:
-            parameters.append(replace(p, name=name.name))
-            arguments.append(name)
-            continue
-        constant = p.type.constant or not p.type.pointer
-        kind = replace(p.type, pointer=True, constant=constant, alone=True)
-        parameters.append(replace(p, name=name.name, type=kind, length=None))
-        place: Expression = Element(name, (b,))
-        if p.type.pointer:
-            step = b if p.length is None else Operation("mul", (Number(str(p.length)), b))
-            place = Operation("add", (name, step))
-        arguments.append(Operation("select", (name, place, Name("NULL"))) if p.nullable else place)
-    body = (Loop(b.name, Number("0"), Name(pack_size), (Call(function.name, tuple(arguments)),)),)
-    about = (f"The same at {pack_size} points, one after the other.",)
-    role = f"{function.role}_batch"
-    return Printed(Function(role, f"{function.name}_batch", tuple(parameters), body, function.result, about), one.work)

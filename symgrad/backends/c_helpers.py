@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from string import Template
 
 from ..expr import ARGUMENT, Expr, ref, substitute, transform
@@ -82,6 +83,7 @@ def local_functions(
     words = dict.fromkeys(file.words(used))
     rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
     of = {**{OPS[op].spell.get("c", op): op for op in rows}, **functions(words, "c")}
+    of |= {c_vector.PREFIX + word: op for word, op in of.items()}
     operators = [*_operators((w for w in words if w in of), of, file, single, set())]
     words |= dict.fromkeys(w for f in operators for w in file.words(names_in(*f.body)))
     constants = (Constant(file.local("PI"), PI, "PI"),) if "PI" in words else ()
@@ -187,16 +189,17 @@ def _operators(
         if word in known:
             continue
         known.add(word)
-        op = of[word]
-        made = _formula(op, file) if isinstance(op, Filled) else _helper(OPS[op], file, single)
+        op, vector = of[word], (c_vector.LOOPS,) * word.startswith(c_vector.PREFIX)
+        made = _formula(op, file, vector) if isinstance(op, Filled) else _helper(OPS[op], file, single, vector)
+        made = replace(made, name=file.local(word))
         yield from _operators(file.words(names_in(*made.body)), of, file, single, known)
         yield made
 
 
-def _helper(row: Op, file: File, single: bool) -> Function:
+def _helper(row: Op, file: File, single: bool, vector: Sequence[str]) -> Function:
     """The function that the row of an operator writes line by line."""
     helper, lines, result = steps(row)
-    build = _numbers([*helper.arguments, *(name for name, _ in lines)], file)
+    build = _numbers([*helper.arguments, *(name for name, _ in lines)], file, vector)
     body: list[Statement] = []
     for name, value in lines:
         if isinstance(value, Polynomial):
@@ -206,7 +209,7 @@ def _helper(row: Op, file: File, single: bool) -> Function:
     body.append(Return(build(transform(result, language))))
     parameters = tuple(Parameter(name, "", Type(REAL)) for name in helper.arguments)
     word = str(row.word("c"))
-    return Function("local", file.local(word), parameters, tuple(body), Type(REAL), (helper.about,), stands_for=word)
+    return Function("local", word, parameters, tuple(body), Type(REAL), (helper.about,), stands_for=word)
 
 
 def _horner(name: str, value: Polynomial, build: Expressions, single: bool) -> list[Statement]:
@@ -221,7 +224,7 @@ def _horner(name: str, value: Polynomial, build: Expressions, single: bool) -> l
     ]
 
 
-def _formula(op: Filled, file: File) -> Function:
+def _formula(op: Filled, file: File, vector: Sequence[str]) -> Function:
     """A formula with a removable singularity, and near there its series."""
     place, found = op.place, series.series_of(op)
     body = away(op.formula, place)
@@ -229,7 +232,7 @@ def _formula(op: Filled, file: File) -> Function:
     clamped = series.clamped(series.SMALL, body)
     far = series.SMALL if clamped is series.SMALL else series.FAR
     calls, rest = named_calls(transform(body, language))
-    build = _numbers(["x", "u", "far", "square", "series", *(n.name for n in calls)], file)
+    build = _numbers(["x", "u", "far", "square", "series", *(n.name for n in calls)], file, vector)
 
     def value(node: Expr, argument: Expr = series.SMALL) -> Expression:
         names: Mapping[Expr, Expr] = {ARGUMENT: argument, SQUARE: ref("square"), SERIES: ref("series")}
@@ -251,12 +254,12 @@ def _formula(op: Filled, file: File) -> Function:
     statements.append(Return(Operation("select", (Name("near"), Name("series"), value(rest, far)))))
     word = OPS[op].spell.get("c", op)
     return Function(
-        "local", file.local(word), (Parameter("x", "", Type(REAL)),), tuple(statements), Type(REAL),
+        "local", word, (Parameter("x", "", Type(REAL)),), tuple(statements), Type(REAL),
         (series.about(op),), stands_for=word,
     )  # fmt: skip
 
 
-def _numbers(names: Iterable[str], file: File) -> Expressions:
+def _numbers(names: Iterable[str], file: File, vector: Sequence[str]) -> Expressions:
     """Builds expressions of real numbers that have these names."""
     kinds = dict.fromkeys(names, Dtype.REAL)
-    return Expressions(kinds, dict.fromkeys(kinds, ()), local=file.local, vector=file.vector)
+    return Expressions(kinds, dict.fromkeys(kinds, ()), local=file.local, vector=vector)

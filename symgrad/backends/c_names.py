@@ -62,12 +62,10 @@ class File:
 
     symbols  what it exports
     guard    the macro by which its header is read once
-    vector   whether its loops shall become vectors: c_vector.py
     """
 
-    def __init__(self, nests: Iterable[Nest], symbols: Iterable[str], guard: str, vector: bool = False) -> None:
+    def __init__(self, nests: Iterable[Nest], symbols: Iterable[str], guard: str) -> None:
         self.guard = guard
-        self.vector = vector
         self._scope = Scope(symbols, LIBM, *(symbols_of(nest) for nest in nests), *(counters(nest) for nest in nests))
         self._given: dict[str, str] = {}
 
@@ -92,12 +90,15 @@ class Names:
 
     fixed     the interface's: the tensor, and what it is called
     wishes    what else is declared: its name, and what it is called where that is taken
+    calls     functions of the interface that are called
     """
 
-    def __init__(self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], file: File) -> None:
-        self.local, self.vector = file.local, file.vector
+    def __init__(
+        self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], file: File, calls: Iterable[str] = ()
+    ) -> None:
+        self.local = file.local
         own = (*symbols_of(nest), *counters(nest), *fixed.values(), *wishes)
-        self._scope = Scope(filter(file.reserved, own), called(nest))
+        self._scope = Scope(filter(file.reserved, own), called(nest), calls)
         self._refs = {name: self._scope.new(wish) for name, wish in fixed.items()}
         for name, other in wishes.items():
             self._refs[name] = self._scope.new(name, other)

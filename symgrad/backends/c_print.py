@@ -250,6 +250,10 @@ class Printer:
         about = "\n   ".join(sentence) if f.role == "local" else ""
         return [*([f"/* {about} */"] if about else []), *self.head(f), "{", *self.lines(f.body, 1), "}"]
 
+    def prototype(self, function: str) -> str:
+        """A function of math.h of one number, as it is declared."""
+        return f"{self.real} {function}{self._suffix}({self.real})"
+
     def constant(self, c: Constant) -> list[str]:
         """A number with a name."""
         return [f"static const {self.real} {c.name} = {self.text(c.value)};"]

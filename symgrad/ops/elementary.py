@@ -97,8 +97,8 @@ ELEMENTARY: tuple[Op, ...] = (
        spell=everywhere("root_of_sum"), helper=_ROOT_OF_SUM, domain="x**2 + y*z >= 0", inside=(1, 0, None),
        nonnegative=True, series=False),
     # trigonometry
-    function("sin", lambda x, y: apply("cos", x), error=errors.flat),
-    function("cos", lambda x, y: -apply("sin", x), error=errors.flat),
+    function("sin", lambda x, y: apply("cos", x), spell={"c batches": "vector_sin"}, error=errors.flat),
+    function("cos", lambda x, y: -apply("sin", x), spell={"c batches": "vector_cos"}, error=errors.flat),
     function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", error=errors.of_numbers),
     _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=1),
     _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=-1),

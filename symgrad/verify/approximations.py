@@ -1,4 +1,4 @@
-"""Functions of a printed file that approximate one: erfcx, which C lacks; exp and tanh for vectors.
+"""Functions of a printed file that approximate one: erfcx, which C lacks; functions for vectors.
 
 Over the reals they are something else, which many digits would tell. So the text of such a function is executed in the
 arithmetic that it is printed for, every operation rounded to its format, and compared with the function whose name it
@@ -43,6 +43,8 @@ class Approximated:
 APPROXIMATED: Mapping[str, Approximated] = {
     "erfcx": Approximated("erfcx", 4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
     "vector_exp": Approximated("exp", 2.0, {53: (-708.0, 709.5), 24: (-87.0, 88.5)}),
+    "vector_sin": Approximated("sin", 2.0, {53: (-1e6, 1e6), 24: (-6e3, 6e3)}),
+    "vector_cos": Approximated("cos", 2.0, {53: (-1e6, 1e6), 24: (-6e3, 6e3)}),
     "vector_tanh": Approximated("tanh", 3.0, {53: (-30.0, 1e300), 24: (-15.0, 1e37)}),
 }
 

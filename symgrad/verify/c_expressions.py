@@ -177,7 +177,7 @@ class Expressions:
             a, b = self.converted_text(a, first, kind), self.converted_text(b, second, kind)
         if op in _COMPARE:
             return f"int({a} {op} {b})", INT
-        if op not in ("+-*/" if kind == DOUBLE else "+-*/%"):
+        if op not in ("+-*/" if kind == DOUBLE else "+-*/%&"):
             raise Fault(f"the check does not know {op} here")
         if kind == DOUBLE:
             return _Chain.of(a, op, b), kind

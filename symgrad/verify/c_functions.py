@@ -20,6 +20,7 @@ from .rounding.array import filled
 from .rounding.matrices import LinAlgError, whole
 
 PREFIX = "lapack_"
+_MIDDLE = 2**51  # what nearest_integer adds; in single precision less, and the last 12 bits are the same
 
 
 def known(name: str) -> bool:
@@ -77,18 +78,23 @@ def _contract(
 
 
 def _power_of_2(k: int) -> Any:
-    return lift(mp.ldexp(1, k))
+    return lift(mp.ldexp(1, (k + 2048) % 4096 - 2048))
 
 
 def _nearest_integer(x: Any) -> int:
     value = lift(x).value
-    return int(mp.nint(value)) if mp.isfinite(value) else 0
+    return _MIDDLE + (int(mp.nint(value)) if mp.isfinite(value) else 0)
+
+
+def _as_number(k: int) -> Any:
+    return lift(k - _MIDDLE)
 
 
 _BY_NAME: Mapping[str, Callable[..., Any]] = {
     "contract": _contract,
     "power_of_2": _power_of_2,
     "nearest_integer": _nearest_integer,
+    "as_number": _as_number,
 }
 
 

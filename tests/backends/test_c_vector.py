@@ -1,4 +1,4 @@
-"""exp and tanh as printed for loops over arrays, compiled: in all of the range, and what is no ordinary number."""
+"""Functions for vectors as printed for loops, compiled: in all of the range, and what is no ordinary number."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from symgrad.pipeline import printed
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
-GRANTED = {"exp": 2, "tanh": 3}  # units in the last place, as the check grants
-FLAGS = {"strict": "-std=c99 -O2", "vectors": "-O3 -march=native -fopenmp-simd", "plain": "-O0"}
+GRANTED = {"exp": 2, "tanh": 3, "sin": 2, "cos": 2}  # units in the last place, as the check grants
+FLAGS = {"strict": "-std=c99 -O2", "vectors": "-O3 -march=native -fopenmp-simd", "plain": "-O0", "fast": "-Ofast -march=native"}
 ENDS = {  # an argument, and the value in double and in single precision
     "exp": (
         (0.0, 1, 1), (-0.0, 1, 1), (np.inf, np.inf, np.inf), (-np.inf, 0, 0), (1e300, np.inf, np.inf),
@@ -27,6 +27,15 @@ ENDS = {  # an argument, and the value in double and in single precision
         (0.0, 0, 0), (-0.0, -0.0, -0.0), (np.inf, 1, 1), (-np.inf, -1, -1), (25.0, 1, 1), (-1e300, -1, -1),
         (1e-300, 1e-300, 0), (np.nan, np.nan, np.nan),
     ),
+    "sin": (
+        (0.0, 0, 0), (-0.0, -0.0, -0.0), (np.inf, np.nan, np.nan), (-np.inf, np.nan, np.nan), (1e-300, 1e-300, 0),
+        (1e22, -0.8522008497671888, np.sin(float(np.float32(1e22)))), (np.nan, np.nan, np.nan),
+        (np.pi, 1.2246467991473532e-16, -8.742278e-08),
+    ),
+    "cos": (
+        (0.0, 1, 1), (-0.0, 1, 1), (np.inf, np.nan, np.nan), (1e22, np.cos(1e22), np.cos(float(np.float32(1e22)))),
+        (np.pi / 2, 6.123233995736766e-17, -4.371139e-08), (np.nan, np.nan, np.nan),
+    ),
 }  # fmt: skip
 
 
@@ -34,11 +43,12 @@ ENDS = {  # an argument, and the value in double and in single precision
 def loaded(function, flags, dtype):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CC", f"{COMPILER} {FLAGS[flags]}")
-        return printed(sg.parse(f"f(x[n])[i] = {function}(x[i])"), "c", {"dtype": dtype}).load()
+        batch = "(x)" if function in ("sin", "cos") else "(x[n])[i]"
+        return printed(sg.parse(f"f{batch} = {function}(x{batch[6:]})"), "c", {"dtype": dtype}).load()
 
 
 def points(function, real):
-    most = {"exp": (-708, 709) if real == np.float64 else (-87, 88), "tanh": (-25, 25)}[function]
+    most = {"exp": (-708, 709) if real == np.float64 else (-87, 88), "tanh": (-25, 25)}.get(function, (-5990, 5990))
     rng = np.random.default_rng(2)
     near = 10 ** rng.uniform(-30 if function == "exp" else -300 if real == np.float64 else -37, 0, 2000)
     return np.concatenate([rng.uniform(*most, 4000), rng.uniform(-1, 1, 2000), near, -near]).astype(real)
@@ -78,4 +88,14 @@ def test_a_function_stands_after_those_that_it_calls():
 
 
 def test_a_function_of_numbers_calls_the_library():
-    assert "vector" not in sg.generate(sg.parse("f(x) = exp(x)*tanh(x)"), to="c")["f.c"]
+    text = sg.generate(sg.parse("f(x) = exp(x)"), to="c")["f.c"]
+    assert "*out = exp(x);" in text and "out[b] = vector_exp(x[b]);" in text
+
+
+@pytest.mark.parametrize("far", [0.0, 2e6, 1e300])
+def test_one_angle_beyond_the_reach(far):
+    """Then the library computes every point."""
+    x = np.linspace(-3, 3, 1000)
+    x[123] = far
+    found, _ = loaded("sin", "vectors", "double").forward(x)
+    np.testing.assert_allclose(found, np.sin(x), rtol=5e-16, atol=0)

@@ -33,7 +33,7 @@ from .data import (
     stores,
     walk,
 )
-from .flat import flatten, pointwise, size_names
+from .flat import at_each_point, flatten, pointwise, size_names
 from .fuse import fuse, merged_calls
 from .memory import Memory, last_homes, shared_memory, split_literals
 from .names import distinct_scalars, name_scalars

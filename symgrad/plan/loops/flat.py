@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...expr import Const, Expr, Ref, index, indices, ref, refs, substitution, values
+from ...expr import Const, Expr, Ref, index, indices, ref, refs, substitution, transformer, values
 from ...ir import Dropped, Equation, Role, Tensor
 from ..program import Procedure, Program, Subscript
-from .data import Rewriter
+from .data import Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, stores, walk
 from .integers import fresh_index
 
 
@@ -68,6 +68,36 @@ def pointwise(program: Program) -> Program | None:
 
     dropped = Dropped(dict.fromkeys(batched, (0,)), {b})
     return _rebuilt(program, dropped.equation, dropped.tensor, dropped.put)
+
+
+def at_each_point(nest: Nest, program: Program) -> Nest | None:
+    """The loop over all points of the batch around the nest of one, where that is one line after the other.
+
+    program  with the pack as an axis: what `flatten` returns
+    """
+    if nest.arrays or any(not isinstance(n, (Local, Store, If, Guard, Note)) for n in walk(nest.body)):
+        return None
+    (pack,) = program.derivative.primal.packs
+    size = ref(size_names(program)[pack])
+    own = {n.name for n in walk(nest.body) if isinstance(n, Local)}
+    table = {name: program.table.get(name, t) for name, t in nest.table.items()}
+    batched = {name for name, t in table.items() if t.shape and t.shape[0] is size} - own
+    b = fresh_index({*table} | own | {size.name}, "b")
+
+    def lift(n: Expr) -> Expr:
+        return ref(n.name, b, *n.subscripts) if isinstance(n, Ref) and n.name in batched else n
+
+    lifted = Rewriter(transformer(lift))
+    body = lifted.block(nest.body)
+    changing = own & {r.name for n in walk(body) for r in stores(n)}
+    before: list[Node] = []
+    for node in body:
+        known = {n.name for n in before if isinstance(n, Local)}
+        read = {r.name for e in expressions(node) for r in refs(e)}
+        if isinstance(node, Local) and read.isdisjoint(batched | (own - known)) and node.name not in changing:
+            before.append(node)
+    inside = tuple(n for n in body if not any(n is m for m in before))
+    return Nest((*before, Loop(b, size, inside)), (), table)
 
 
 def _equations(program: Program) -> list[Equation]:

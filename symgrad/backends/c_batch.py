@@ -1,0 +1,141 @@
+"""Functions of one point at the points of a batch: a loop over what one computes, where a compiler makes vectors of it,
+else over calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ..expr import ONE, ZERO, Apply, Expr, Ref, apply, const, postorder, ref, refs, select, substitute
+from ..expr.names import Names
+from ..numerics.removable import Filled
+from ..ops import OPS, Op
+from ..plan import Program
+from ..plan.loops import Block, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names, walk
+from ..source import tree
+from ..source.names import Scope
+from ..source.tree import SIZE, Call, Element, Expression, Function, If, Name, Number, Operation, Parameter, Type
+from .c_expressions import operators_in
+from .c_names import File
+from .c_print import LIBM
+from .c_signature import Printed
+from .c_vector import BATCHES, LOOPS, REACH
+from .options import Options
+
+INSTRUCTIONS = frozenset(["fabs", "sqrt"])  # functions of math.h that processors have for vectors
+
+
+def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Nest, str | None] | None:
+    """The loop over a batch, and the scalar in it that counts the angles beyond REACH, if there are sines or cosines;
+    None if not everything in it is there for vectors.
+
+    An angle is counted whatever gradients are asked for, so that none of them depends on what else is.
+
+    program  with the pack as an axis: what `flatten` returns
+    """
+    nest = at_each_point(point, program)
+    if nest is None:
+        return None
+    nodes = [*walk(nest.body)]
+    roots = [e for n in nodes for e in expressions(n)]
+    if any(isinstance(n, Local) and n.changes for n in nodes):
+        return None
+    if not all(_of_vectors(OPS[n.op], (BATCHES, LOOPS)) for n in postorder(*roots) if isinstance(n, Apply)):
+        return None
+    *before, loop = nest.body
+    assert isinstance(loop, Loop)
+    far = ref(Names(nest.table, (n.name for n in nodes if isinstance(n, Local))).new("far_angles"))
+    known: set[Expr] = set()
+    body: list[Node] = []
+    for node in loop.body:
+        for angle in _angles((node,), {}):
+            if angle not in known:
+                known.add(angle)
+                beyond = apply("gt", apply("abs", angle), const(REACH[options.single]))
+                body.append(Store(far, select(beyond, ONE, ZERO), "+="))
+        body.append(node)
+    if not known:
+        return nest, None
+    if options.accumulate:
+        return None  # nothing may be added twice
+    return replace(nest, body=(*before, Local(far.name, ZERO, changes=True), replace(loop, body=tuple(body)))), far.name
+
+
+def _angles(block: Block, inside: Mapping[Expr, Expr]) -> Iterator[Expr]:
+    """What sin and cos are computed of; `inside`: what the scalars are that a condition was asked for first."""
+    for node in block:
+        for n in postorder(*expressions(node)):
+            if isinstance(n, Apply) and BATCHES in OPS[n.op].spell and refs(n):
+                yield substitute(n.args[0], inside)
+        for inner in node.blocks:
+            own = dict(inside)
+            for statement in inner:
+                yield from _angles((statement,), own)
+                if isinstance(statement, Local):
+                    own[ref(statement.name)] = substitute(statement.value, own)
+
+
+def _of_vectors(row: Op, spellings: Sequence[str]) -> bool:
+    """Whether a compiler makes vectors of what is computed for an operator."""
+    if any(key in row.spell for key in spellings):
+        return True
+    if isinstance(row.name, Filled) or row.helper is not None:
+        polynomials = [e for _, e in row.helper.lines if not isinstance(e, Expr)] if row.helper is not None else []
+        return not polynomials and all(_of_vectors(own, (LOOPS,)) for own in operators_in(row))
+    return row.spell.get("c", row.name) not in LIBM - INSTRUCTIONS
+
+
+def batch(one: Printed, pack: str, program: Program, file: File) -> Printed:
+    """The same for all points of the pack, one after the other."""
+    function = one.function
+    size = size_names(program)[pack]
+    scope = Scope([function.name], filter(file.reserved, (size, *(p.name for p in function.parameters))))
+    pack_size = Parameter(scope.new(size, f"{size}_size"), "size", Type(SIZE), pack)
+    parameters = [replace(p, name=scope.new(p.name, f"{p.name}_input")) for p in function.parameters]
+    for place, p in enumerate(parameters):
+        if _is_batched(p, program):
+            constant = p.type.constant or not p.type.pointer
+            kind = replace(p.type, pointer=True, constant=constant, alone=True)
+            parameters[place] = replace(p, type=kind, length=None)
+    found = (pack_size, *parameters)
+    body = (one_by_one(function, found, scope.new("b", "point"), program),)
+    role, about = f"{function.role}_batch", about_batch(pack_size.name)
+    return Printed(Function(role, f"{function.name}_batch", found, body, function.result, about), one.work)
+
+
+def about_batch(size: str) -> tuple[str, ...]:
+    """What stands above the prototype."""
+    return (f"The same at {size} points, one after the other.",)
+
+
+def one_by_one(function: Function, given: Sequence[Parameter], b: str, program: Program) -> tree.Loop:
+    """The loop that calls the function of one point for each of a batch, whose parameters are `given`."""
+    names = {(p.role, p.tensor): Name(p.name) for p in given}
+    (size,) = (p.name for p in given if p.role == "size")
+    arguments: list[Expression] = []
+    for p in function.parameters:
+        name = names[p.role, p.tensor]
+        place: Expression = name
+        if _is_batched(p, program):
+            step = Name(b) if p.length is None else Operation("mul", (Number(str(p.length)), Name(b)))
+            place = Operation("add", (name, step)) if p.type.pointer else Element(name, (Name(b),))
+            place = Operation("select", (name, place, Name("NULL"))) if p.nullable else place
+        arguments.append(place)
+    return tree.Loop(b, Number("0"), Name(size), (Call(function.name, tuple(arguments)),))
+
+
+def again(function: Function, far: str, given: Sequence[Parameter], b: str, program: Program) -> If:
+    """Every point by itself, if one has an angle beyond the reach of the functions for vectors."""
+    why = tree.Comment(("angles beyond the reach of the functions for vectors",))
+    some = Operation("gt", (Name(far), Number("0.0", True)))
+    return If(some, (why, one_by_one(function, given, b, program)))
+
+
+def _is_batched(p: Parameter, program: Program) -> bool:
+    """Whether what a parameter stands for has an element, or a row of them, for each point."""
+    derivative = program.derivative
+    of = {"gradient": dict(derivative.gradients), "cotangent": dict(derivative.seeds)}.get(p.role, {})
+    tensor = program.table.get(of.get(p.tensor, p.tensor))
+    (pack,) = derivative.primal.packs
+    first = tensor.shape[0] if tensor is not None and tensor.shape else None
+    return isinstance(first, Ref) and first.name in (pack, size_names(program)[pack])
