@@ -22,7 +22,7 @@ from .c_signature import Printed
 from .c_vector import BATCHES, LOOPS, REACH
 from .options import Options
 
-INSTRUCTIONS = frozenset(["fabs", "sqrt"])  # functions of math.h that processors have for vectors
+INSTRUCTIONS = frozenset("fabs sqrt rint floor ceil trunc copysign".split())  # of math.h, of vectors, too
 
 
 def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Nest, str | None] | None:
@@ -65,7 +65,7 @@ def _angles(block: Block, inside: Mapping[Expr, Expr]) -> Iterator[Expr]:
     """What sin and cos are computed of; `inside`: what the scalars are that a condition was asked for first."""
     for node in block:
         for n in postorder(*expressions(node)):
-            if isinstance(n, Apply) and BATCHES in OPS[n.op].spell and refs(n):
+            if isinstance(n, Apply) and n.op in ("sin", "cos") and refs(n):
                 yield substitute(n.args[0], inside)
         for inner in node.blocks:
             own = dict(inside)

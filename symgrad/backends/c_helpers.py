@@ -82,7 +82,8 @@ def local_functions(
     it calls itself."""
     words = dict.fromkeys(file.words(used))
     rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
-    of = {**{OPS[op].spell.get("c", op): op for op in rows}, **functions(words, "c")}
+    plain = [word.removeprefix(c_vector.PREFIX) for word in words]
+    of = {**{OPS[op].spell.get("c", op): op for op in rows}, **functions(plain, "c")}
     of |= {c_vector.PREFIX + word: op for word, op in of.items()}
     operators = [*_operators((w for w in words if w in of), of, file, single, set())]
     words |= dict.fromkeys(w for f in operators for w in file.words(names_in(*f.body)))

@@ -1,4 +1,4 @@
-"""exp, tanh, sin and cos in C for loops: without calls and branches, so that a compiler makes vectors of the loops.
+"""Functions of math.h for loops in C: without calls and branches, so that a compiler makes vectors of the loops.
 
 A call of the C library in a loop is made once for each element, unless the user asks for -ffast-math. These compute
 several elements at once with `-O3 -fopenmp-simd`; they are as exact as a C library (the check executes their text:
@@ -12,11 +12,17 @@ arithmetic: 2**k in two factors overflows to infinity, or becomes small graduall
 sin and cos of x = k pi/2 + r are polynomials in r**2, of least error relative to the function, 4e-18 and 4e-9, where
 pi/2 is taken in four parts, so short that k times each of the first three is exact. That holds up to an angle, `REACH`:
 a loop over a batch counts those beyond it, and after it the points are computed one by one, if there are any.
+
+log of x = 2**n (1 + f) is n log(2) + f - f**2/2 + s (f**2/2 + s**2 p(s**2)), where s is f/(2 + f), with p of least
+error relative to log, 1e-18 and 5e-12; log1p adds what was rounded off of 1 + x. erfc is exp(-x**2) in two factors
+times the polynomial of erfcx.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+
+from ..ops import OPS, Polynomial
 
 LOOPS, BATCHES = "c loops", "c batches"  # where the row of an operator says what it is called in them
 PREFIX = "vector_"  # of what a function of the file is called that calls one of these
@@ -28,6 +34,13 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # each after those that it calls
     "expm1_near_0": (),
     "vector_exp": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
     "vector_tanh": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
+    "vector_expm1": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
+    "vector_erfc": ("vector_exp", "nearest_integer", "as_number"),
+    "binary_exponent": (),
+    "significand": (),
+    "log_of_parts": (),
+    "vector_log": ("binary_exponent", "significand", "as_number", "log_of_parts"),
+    "vector_log1p": ("binary_exponent", "significand", "as_number", "log_of_parts"),
     "sin_in_quadrant": (),
     "vector_sin": ("nearest_integer", "as_number", "sin_in_quadrant"),
     "vector_cos": ("nearest_integer", "as_number", "sin_in_quadrant"),
@@ -92,6 +105,87 @@ static inline $real $vector_tanh($real x)
     const $real expm1_y = power * $expm1_near_0(r) + (power - $one);
     return $copysign(expm1_y / ($two + expm1_y), x);
 }"""
+_EXPM1_VECTOR = """\
+/* exp(x) - 1, without branches: a loop over it becomes vectors */
+static inline $real $vector_expm1($real x)
+{
+    const $real y = $fabs(x) > $most ? $copysign($most, x) : x;
+    const $bits k = $nearest_integer(y * $per_log_2);
+    const $real n = $as_number(k);
+    const $real r = y - n * $log_2 - n * $rest_of_log_2;
+    const $bits above = (k + 2048) & 4095; /* 2**k is taken in two factors */
+    const $bits half = above / 2;
+    const $real power = $power_of_2(half + 3072);
+    const $real other = $power_of_2(above - half + 3072);
+    const $real one = $power_of_2(5120 + half - above); /* 1 / other */
+    return x == $zero ? x : (power * $expm1_near_0(r) + (power - one)) * other;
+}"""
+_EXPONENT = """\
+/* 2**$sign + k, where x is 2**k times a number from sqrt(1/2) to sqrt(2) */
+static inline $bits $binary_exponent($real x)
+{
+    $bits bits;
+    memcpy(&bits, &x, sizeof bits);
+    return ((bits + $up_to_one) >> $mantissa) + $exponent_offset;
+}"""
+_SIGNIFICAND = """\
+/* that number */
+static inline $real $significand($real x)
+{
+    $bits bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = ((bits + $up_to_one) & $last_bits) + $root_of_half;
+    $real number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}"""
+_LOG_NEAR_1 = """\
+/* log(2**n * (1 + f)) + c, where 1 + f is from sqrt(1/2) to sqrt(2) */
+static inline $real $log_of_parts($real n, $real f, $real c)
+{
+    const $real s = f / ($two + f);
+    const $real square = s * s;
+$logarithm
+    const $real half = $half * f * f;
+    const $real rest = s * (half + square * p) + (n * $rest_of_log_2 + c);
+    return n * $log_2 + (f - (half - rest));
+}"""
+_LOG = """\
+/* log(x), without branches: a loop over it becomes vectors */
+static inline $real $vector_log($real x)
+{
+    const int small = x < $smallest;
+    const $real y = small ? x * $scale : x;
+    const $real n = $as_number($binary_exponent(y)) - (small ? $scaled : $zero);
+    const $real value = $log_of_parts(n, $significand(y) - $one, $zero);
+    const $real end = x == $zero ? -INFINITY : NAN;
+    return x > $zero ? (x == INFINITY ? x : value) : end;
+}"""
+_LOG1P = """\
+/* log(1 + x), without branches: a loop over it becomes vectors */
+static inline $real $vector_log1p($real x)
+{
+    const $real y = $one + x;
+    const $real rest = x > $one ? $one - (y - x) : x - (y - $one); /* 1 + x - y */
+    const $real n = $as_number($binary_exponent(y));
+    const $real value = $log_of_parts(n, $significand(y) - $one, rest / y);
+    const $real end = y == $zero ? -INFINITY : NAN;
+    const $real inside = x == $zero || x == INFINITY ? x : value;
+    return y > $zero ? inside : end;
+}"""
+_ERFC = """\
+/* erfc(x) = exp(-x**2) * erfcx(x), without branches: a loop over it becomes vectors */
+static inline $real $vector_erfc($real x)
+{
+    const $real right = $fabs(x) > $no_tail ? $no_tail : $fabs(x);
+    const $real t = $one - $seven / (right + $middle);
+$tail
+    const $real coarse = $as_number($nearest_integer(right * $parts)) / $parts;
+    const $real bell = $vector_exp((coarse - right) * (coarse + right));
+    const $real scaled = p / ($one + $slope * right);
+    const $real value = $vector_exp(-coarse * coarse) * bell * scaled;
+    return x < $zero ? $two - value : value;
+}"""
 _QUADRANT = """\
 /* sin(r + k*pi/2) for abs(r) <= pi/4 */
 static inline $real $sin_in_quadrant($real r, $bits k)
@@ -120,6 +214,13 @@ TEXTS: Mapping[str, str] = {
     "expm1_near_0": _EXPM1,
     "vector_exp": _EXP,
     "vector_tanh": _TANH,
+    "vector_expm1": _EXPM1_VECTOR,
+    "vector_erfc": _ERFC,
+    "binary_exponent": _EXPONENT,
+    "significand": _SIGNIFICAND,
+    "log_of_parts": _LOG_NEAR_1,
+    "vector_log": _LOG,
+    "vector_log1p": _LOG1P,
     "sin_in_quadrant": _QUADRANT,
     "vector_sin": _SIN.replace("$about", "sin").replace("$function", "$vector_sin").replace("$quadrant", "k"),
     "vector_cos": _SIN.replace("$about", "cos").replace("$function", "$vector_cos").replace("$quadrant", "k + 1"),
@@ -144,23 +245,37 @@ _COSINE = {
     ),
     True: (2.443315631641456e-05, -0.001388731624799297, 0.041666645682847184),
 }  # fmt: skip
+_LOGARITHM = {
+    False: (
+        0.14795506303593056, 0.15314095882663276, 0.18183562514151796, 0.22222198608811355, 0.285714287420335,
+        0.39999999999416297, 0.6666666666666734,
+    ),
+    True: (0.23581500449254122, 0.2853734557129502, 0.4000033455489012, 0.6666666564856424),
+}  # fmt: skip
 _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
     False: {
+        "fabs": "fabs", "copysign": "copysign", "zero": "0.0", "one": "1.0", "two": "2.0", "half": "0.5",
         "bits": "uint64_t", "last_bits": "0xfffffffffffff", "first_bits": "0x4330000000000000", "bias": "1023",
         "mantissa": "52", "sign": "51", "integers": "6755399441055744.0",
         "most": "746.0", "flat": "20.0", "per_log_2": "1.4426950408889634", "log_2": "0.6931471803691238",
-        "rest_of_log_2": "1.9082149292705877e-10", "one": "1.0", "two": "2.0", "half": "0.5", "fabs": "fabs",
-        "copysign": "copysign",
+        "rest_of_log_2": "1.9082149292705877e-10",
+        "up_to_one": "0x95f619980c433", "root_of_half": "0x3fe6a09e667f3bcd", "exponent_offset": "0x7fffffffffc01",
+        "smallest": "2.2250738585072014e-308", "scale": "18014398509481984.0", "scaled": "54.0",
+        "no_tail": "28.0", "seven": "7.0", "middle": "3.5", "parts": "32.0", "slope": "1.125",
         "per_quarter": "0.6366197723675814", "quarter_1": "1.5707963267341256", "quarter_2": "6.077100506303966e-11",
         "quarter_3": "2.0222662487111665e-21", "quarter_4": "8.4784276603689e-32",
     },
     True: {
-        "bits": "uint32_t", "last_bits": "0x7fffff", "first_bits": "0x4b000000", "bias": "127", "mantissa": "23",
-        "sign": "22", "integers": "12582912.0f", "most": "104.0f", "flat": "10.0f", "per_log_2": "1.44269504f",
-        "log_2": "0.693145752f", "rest_of_log_2": "1.42860677e-6f", "one": "1.0f",
-        "two": "2.0f", "half": "0.5f", "fabs": "fabsf", "copysign": "copysignf", "per_quarter": "0.636619747f",
-        "quarter_1": "1.5703125f", "quarter_2": "0.0004837513f", "quarter_3": "7.5495336e-08f",
-        "quarter_4": "2.563344e-12f",
+        "fabs": "fabsf", "copysign": "copysignf", "zero": "0.0f", "one": "1.0f", "two": "2.0f", "half": "0.5f",
+        "bits": "uint32_t", "last_bits": "0x7fffff", "first_bits": "0x4b000000", "bias": "127",
+        "mantissa": "23", "sign": "22", "integers": "12582912.0f",
+        "most": "104.0f", "flat": "10.0f", "per_log_2": "1.44269504f", "log_2": "0.693145752f",
+        "rest_of_log_2": "1.42860677e-6f",
+        "up_to_one": "0x4afb0d", "root_of_half": "0x3f3504f3", "exponent_offset": "0x3fff81",
+        "smallest": "1.17549435e-38f", "scale": "33554432.0f", "scaled": "25.0f",
+        "no_tail": "11.0f", "seven": "7.0f", "middle": "3.5f", "parts": "32.0f", "slope": "1.125f",
+        "per_quarter": "0.636619747f", "quarter_1": "1.5703125f", "quarter_2": "0.0004837513f",
+        "quarter_3": "7.5495336e-08f", "quarter_4": "2.563344e-12f",
     },
 }  # fmt: skip
 
@@ -172,8 +287,18 @@ def words(single: bool) -> Mapping[str, str]:
         "reach": str(REACH[single]),
         "polynomial": _horner("p", "r", _SINGLE if single else _DOUBLE, single),
         "sine": _horner("s", "square", _SINE[single], single),
+        "logarithm": _horner("p", "square", _LOGARITHM[single], single),
+        "tail": _horner("p", "t", _tail(single), single),
         "cosine": _horner("c", "square", _COSINE[single], single),
     }
+
+
+def _tail(single: bool) -> Sequence[float]:
+    """The polynomial of erfcx, as its row has it."""
+    helper = OPS["erfcx"].helper
+    assert helper is not None
+    (found,) = (e for _, e in helper.lines if isinstance(e, Polynomial))
+    return found.single if single else found.coefficients
 
 
 def _horner(name: str, of: str, coefficients: Sequence[float], single: bool) -> str:
@@ -187,5 +312,6 @@ def _horner(name: str, of: str, coefficients: Sequence[float], single: bool) -> 
 def needed(called: Iterable[str]) -> list[str]:
     """Those of the functions that are called, and those that they call, each after those that it calls itself."""
     called = set(called)
+    called |= {other for word in called for other in NEEDS.get(word, ())}
     called |= {other for word in called for other in NEEDS.get(word, ())}
     return [word for word in TEXTS if word in called]

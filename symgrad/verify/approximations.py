@@ -42,6 +42,10 @@ class Approximated:
 
 APPROXIMATED: Mapping[str, Approximated] = {
     "erfcx": Approximated("erfcx", 4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
+    "vector_erfc": Approximated("erfc", 5.0, {53: (-30.0, 26.0), 24: (-10.0, 9.0)}),
+    "vector_expm1": Approximated("expm1", 2.0, {53: (-745.0, 709.5), 24: (-100.0, 88.5)}),
+    "vector_log": Approximated("log", 2.0, {53: (2.3e-308, 1e308), 24: (1.2e-38, 1e38)}),
+    "vector_log1p": Approximated("log1p", 2.0, {53: (-0.9999999, 1e308), 24: (-0.9999, 1e38)}),
     "vector_exp": Approximated("exp", 2.0, {53: (-708.0, 709.5), 24: (-87.0, 88.5)}),
     "vector_sin": Approximated("sin", 2.0, {53: (-1e6, 1e6), 24: (-6e3, 6e3)}),
     "vector_cos": Approximated("cos", 2.0, {53: (-1e6, 1e6), 24: (-6e3, 6e3)}),
@@ -89,4 +93,5 @@ def points(low: float, high: float, bits: int) -> Iterator[float]:
     for k in range(1, POINTS + 1):
         part = k * TURN % 1
         found += [low * part, 10 * part, high**part, 10.0 ** (-16 * part), -(10.0 ** (-16 * part))]
-    yield from (float(short(x)) for x in found)
+        found += [1 + 10.0 ** (-8 * part), 1 - 10.0 ** (-8 * part)]
+    yield from (float(short(x)) for x in found if low <= x <= high)

@@ -90,11 +90,30 @@ def _as_number(k: int) -> Any:
     return lift(k - _MIDDLE)
 
 
+def _binary_exponent(x: Any) -> int:
+    return _MIDDLE + _split(x)[0]
+
+
+def _significand(x: Any) -> Any:
+    return lift(_split(x)[1])
+
+
+def _split(x: Any) -> tuple[int, Any]:
+    """k and m, where `x` is 2**k * m and m**2 from 1/2 to 2."""
+    value = lift(x).value
+    if not mp.isfinite(value) or value <= 0:
+        return 0, value
+    k = int(mp.floor(mp.log(value, 2) + 0.5))
+    return k, mp.ldexp(value, -k)
+
+
 _BY_NAME: Mapping[str, Callable[..., Any]] = {
     "contract": _contract,
     "power_of_2": _power_of_2,
     "nearest_integer": _nearest_integer,
     "as_number": _as_number,
+    "binary_exponent": _binary_exponent,
+    "significand": _significand,
 }
 
 

@@ -12,11 +12,17 @@ from mathematics import COMPILER
 import symgrad as sg
 from symgrad.backends.c_vector import NEEDS, TEXTS
 from symgrad.pipeline import printed
+from symgrad.verify.approximations import APPROXIMATED
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
-GRANTED = {"exp": 2, "tanh": 3, "sin": 2, "cos": 2}  # units in the last place, as the check grants
-FLAGS = {"strict": "-std=c99 -O2", "vectors": "-O3 -march=native -fopenmp-simd", "plain": "-O0", "fast": "-Ofast -march=native"}
+GRANTED = {name.removeprefix("vector_"): row.ulps for name, row in APPROXIMATED.items() if "vector_" in name}
+FLAGS = {
+    "strict": "-std=c99 -O2",
+    "vectors": "-O3 -march=native -fopenmp-simd",
+    "plain": "-O0",
+    "fast": "-Ofast -march=native",
+}
 ENDS = {  # an argument, and the value in double and in single precision
     "exp": (
         (0.0, 1, 1), (-0.0, 1, 1), (np.inf, np.inf, np.inf), (-np.inf, 0, 0), (1e300, np.inf, np.inf),
@@ -36,22 +42,46 @@ ENDS = {  # an argument, and the value in double and in single precision
         (0.0, 1, 1), (-0.0, 1, 1), (np.inf, np.nan, np.nan), (1e22, np.cos(1e22), np.cos(float(np.float32(1e22)))),
         (np.pi / 2, 6.123233995736766e-17, -4.371139e-08), (np.nan, np.nan, np.nan),
     ),
-}  # fmt: skip
+    "log": (
+        (0.0, -np.inf, -np.inf), (-0.0, -np.inf, -np.inf), (1.0, 0, 0), (np.inf, np.inf, np.inf),
+        (-1.0, np.nan, np.nan), (-np.inf, np.nan, np.nan), (1e-310, np.log(1e-310), -np.inf),
+        (1e300, np.log(1e300), np.inf), (np.nan, np.nan, np.nan),
+    ),
+    "log1p": (
+        (0.0, 0, 0), (-0.0, -0.0, -0.0), (-1.0, -np.inf, -np.inf), (-2.0, np.nan, np.nan), (np.inf, np.inf, np.inf),
+        (1e-300, 1e-300, 0), (1e300, np.log(1e300), np.inf), (np.nan, np.nan, np.nan),
+    ),
+    "expm1": (
+        (0.0, 0, 0), (-0.0, -0.0, -0.0), (np.inf, np.inf, np.inf), (-np.inf, -1, -1), (-50.0, -1, -1),
+        (1e-300, 1e-300, 0), (709.7, np.expm1(709.7), np.inf), (710.0, np.inf, np.inf), (np.nan, np.nan, np.nan),
+    ),
+    "erfc": (
+        (0.0, 1, 1), (-0.0, 1, 1), (np.inf, 0, 0), (-np.inf, 2, 2), (1e300, 0, 0), (26.0, 5.663192408856143e-296, 0),
+        (-9.0, 2, 2), (np.nan, np.nan, np.nan),
+    ),
+}
+BATCHES = frozenset("sin cos log log1p expm1 erfc".split())  # which are vectors in batches of points alone  # fmt: skip
 
 
 @cache
 def loaded(function, flags, dtype):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CC", f"{COMPILER} {FLAGS[flags]}")
-        batch = "(x)" if function in ("sin", "cos") else "(x[n])[i]"
+        batch = "(x)" if function in BATCHES else "(x[n])[i]"
         return printed(sg.parse(f"f{batch} = {function}(x{batch[6:]})"), "c", {"dtype": dtype}).load()
 
 
 def points(function, real):
-    most = {"exp": (-708, 709) if real == np.float64 else (-87, 88), "tanh": (-25, 25)}.get(function, (-5990, 5990))
+    double = real == np.float64
+    most = {
+        "exp": (-708, 709) if double else (-87, 88), "tanh": (-25, 25), "erfc": (-30, 26) if double else (-10, 9),
+        "expm1": (-745, 709) if double else (-100, 88), "log": (0, 1e300 if double else 1e37),
+        "log1p": (-0.999, 1e300 if double else 1e37),
+    }.get(function, (-5990, 5990))  # fmt: skip
     rng = np.random.default_rng(2)
-    near = 10 ** rng.uniform(-30 if function == "exp" else -300 if real == np.float64 else -37, 0, 2000)
-    return np.concatenate([rng.uniform(*most, 4000), rng.uniform(-1, 1, 2000), near, -near]).astype(real)
+    near = 10 ** rng.uniform(-30 if function == "exp" else -300 if double else -37, 0, 2000)
+    x = np.concatenate([rng.uniform(*most, 4000), rng.uniform(-1, 1, 2000), 1 + near, near, -near]).astype(real)
+    return x[(x > most[0]) & (x < most[1])]
 
 
 @pytest.mark.parametrize("dtype", ["double", "float"])
