@@ -17,12 +17,10 @@ from ..source.names import Scope
 from ..source.tree import SIZE, Call, Element, Expression, Function, If, Name, Number, Operation, Parameter, Type
 from .c_expressions import operators_in
 from .c_names import File
-from .c_print import LIBM
+from .c_print import INSTRUCTIONS, LIBM
 from .c_signature import Printed
 from .c_vector import BATCHES, LOOPS, REACH
 from .options import Options
-
-INSTRUCTIONS = frozenset("fabs sqrt rint floor ceil trunc copysign".split())  # of math.h, of vectors, too
 
 
 def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Nest, str | None] | None:
@@ -48,10 +46,10 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
     known: set[Expr] = set()
     body: list[Node] = []
     for node in loop.body:
-        for angle in _angles((node,), {}):
+        for angle, limit in _angles((node,), {}, options.single):
             if angle not in known:
                 known.add(angle)
-                beyond = apply("gt", apply("abs", angle), const(REACH[options.single]))
+                beyond = apply("gt", apply("abs", angle), const(limit))
                 body.append(Store(far, select(beyond, ONE, ZERO), "+="))
         body.append(node)
     if not known:
@@ -61,16 +59,17 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
     return replace(nest, body=(*before, Local(far.name, ZERO, changes=True), replace(loop, body=tuple(body)))), far.name
 
 
-def _angles(block: Block, inside: Mapping[Expr, Expr]) -> Iterator[Expr]:
-    """What sin and cos are computed of; `inside`: what the scalars are that a condition was asked for first."""
+def _angles(block: Block, inside: Mapping[Expr, Expr], single: bool) -> Iterator[tuple[Expr, int]]:
+    """What functions with a reach are computed of, and their reach; `inside`: what the scalars are that a condition was
+    asked for first."""
     for node in block:
         for n in postorder(*expressions(node)):
-            if isinstance(n, Apply) and n.op in ("sin", "cos") and refs(n):
-                yield substitute(n.args[0], inside)
+            if isinstance(n, Apply) and OPS[n.op].spell.get(BATCHES) in REACH and refs(n):
+                yield substitute(n.args[0], inside), REACH[OPS[n.op].spell[BATCHES]][single]
         for inner in node.blocks:
             own = dict(inside)
             for statement in inner:
-                yield from _angles((statement,), own)
+                yield from _angles((statement,), own, single)
                 if isinstance(statement, Local):
                     own[ref(statement.name)] = substitute(statement.value, own)
 

@@ -45,6 +45,7 @@ LIBM = frozenset(
     tanh asinh acosh atanh erf erfc tgamma lgamma ceil floor trunc round rint nearbyint fmod remainder copysign fmax
     fmin fdim fma ldexp frexp modf scalbn""".split()
 )  # there is one of each for float, with an f behind its name
+INSTRUCTIONS = frozenset("fabs sqrt rint floor ceil trunc copysign".split())  # of vectors, on most processors
 MATH = LIBM | {"isnan", "isinf", "isfinite", "signbit", "INFINITY"}  # what math.h declares
 INFIX = {  # symbol, how tightly it binds, what its operands need
     "or": ("||", 3, 5, 5),  # gcc wants && inside || in parentheses

@@ -45,7 +45,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # each after those that it calls
     "vector_sin": ("nearest_integer", "as_number", "sin_in_quadrant"),
     "vector_cos": ("nearest_integer", "as_number", "sin_in_quadrant"),
 }
-REACH = {False: 10**6, True: 6000}  # of vector_sin and vector_cos in double and in single precision
+_REACH = {False: 10**6, True: 6000}  # in double and in single precision
+REACH = {"vector_sin": _REACH, "vector_cos": _REACH}
 _POWER = """\
 /* 2**k, in the range of normal numbers; k modulo 4096 */
 static inline $real $power_of_2($bits k)
@@ -284,7 +285,7 @@ def words(single: bool) -> Mapping[str, str]:
     """What the texts leave open, but for names."""
     return {
         **_WORDS[single],
-        "reach": str(REACH[single]),
+        "reach": str(_REACH[single]),
         "polynomial": _horner("p", "r", _SINGLE if single else _DOUBLE, single),
         "sine": _horner("s", "square", _SINE[single], single),
         "logarithm": _horner("p", "square", _LOGARITHM[single], single),
