@@ -192,4 +192,8 @@ MENDED = {
     "divided by a sum of nothing, where there is nothing to divide": (
         "f(y[n], v[n], u[k]): s = sum[i](v[i]); out[j:k,i:n] = u[j]*y[i]/s"
     ),
+    "the sine of an input that may be absent": (
+        "f(x, y, w?) = x*sin(x) + cos(y)*where(x > 0, sin(w*y), x)"
+    ),
+    "an angle of an angle, beyond what vectors reach": "f(x, far_angles) = sin(1e8*sin(x))*cos(far_angles)",
 }

@@ -11,7 +11,7 @@ from ..expr.names import Names
 from ..numerics.removable import Filled
 from ..ops import OPS, Op
 from ..plan import Program
-from ..plan.loops import Block, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names, walk
+from ..plan.loops import Guard, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names, walk
 from ..source import tree
 from ..source.names import Scope
 from ..source.tree import SIZE, Call, Element, Expression, Function, If, Name, Number, Operation, Parameter, Type
@@ -43,35 +43,41 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
     *before, loop = nest.body
     assert isinstance(loop, Loop)
     far = ref(Names(nest.table, (n.name for n in nodes if isinstance(n, Local))).new("far_angles"))
-    known: set[Expr] = set()
+    counted: set[Expr] = set()
     body: list[Node] = []
     for node in loop.body:
-        for angle, limit in _angles((node,), {}, options.single):
-            if angle not in known:
-                known.add(angle)
-                beyond = apply("gt", apply("abs", angle), const(limit))
-                body.append(Store(far, select(beyond, ONE, ZERO), "+="))
+        for angle, limit in _angles(node, {}, options.single):
+            if angle in counted:
+                continue
+            counted.add(angle)
+            beyond = apply("gt", apply("abs", angle), const(limit))
+            count = Store(far, select(beyond, ONE, ZERO), "+=")
+            given = tuple((name, True) for name in dict.fromkeys(r.name for r in refs(angle)) if _may_miss(name, nest))
+            body.append(Guard((), given, (count,)) if given else count)
         body.append(node)
-    if not known:
+    if not counted:
         return nest, None
     if options.accumulate:
         return None  # nothing may be added twice
     return replace(nest, body=(*before, Local(far.name, ZERO, changes=True), replace(loop, body=tuple(body)))), far.name
 
 
-def _angles(block: Block, inside: Mapping[Expr, Expr], single: bool) -> Iterator[tuple[Expr, int]]:
-    """What functions with a reach are computed of, and their reach; `inside`: what the scalars are that a condition was
-    asked for first."""
-    for node in block:
-        for n in postorder(*expressions(node)):
-            if isinstance(n, Apply) and OPS[n.op].spell.get(BATCHES) in REACH and refs(n):
-                yield substitute(n.args[0], inside), REACH[OPS[n.op].spell[BATCHES]][single]
-        for inner in node.blocks:
-            own = dict(inside)
-            for statement in inner:
-                yield from _angles((statement,), own, single)
-                if isinstance(statement, Local):
-                    own[ref(statement.name)] = substitute(statement.value, own)
+def _may_miss(name: str, nest: Nest) -> bool:
+    return name in nest.table and nest.table[name].optional
+
+
+def _angles(node: Node, inside: Mapping[Expr, Expr], single: bool) -> Iterator[tuple[Expr, int]]:
+    """What a statement computes functions with a reach of, and their reach; `inside`: what the scalars are that stand
+    behind a condition."""
+    for n in postorder(*expressions(node)):
+        if isinstance(n, Apply) and OPS[n.op].spell.get(BATCHES) in REACH and refs(n):
+            yield substitute(n.args[0], inside), REACH[OPS[n.op].spell[BATCHES]][single]
+    for block in node.blocks:
+        own = dict(inside)
+        for statement in block:
+            yield from _angles(statement, own, single)
+            if isinstance(statement, Local):
+                own[ref(statement.name)] = substitute(statement.value, own)
 
 
 def _of_vectors(row: Op, spellings: Sequence[str]) -> bool:
