@@ -221,6 +221,15 @@ def test_c_compiles_without_a_warning_and_computes_what_numpy_does(name, tmp_pat
         assert_allclose(mine, other, rtol=1e-9, atol=1e-11)
 
 
+@needs_cc
+@pytest.mark.parametrize("standard", ["-std=c99", "-std=gnu17"])
+def test_a_file_means_the_same_where_headers_declare_more(standard):
+    """Under gnu standards math.h has functions that C99 does not know, such as significand."""
+    files = sorted(map(str, GENERATED.rglob("*.c")))
+    done = subprocess.run([*CC, standard, "-fsyntax-only", *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 HEADERS = sorted(GENERATED.rglob("*.h"))
 SYMBOL = re.compile(r"^(?:int|void) (\w+)\(", re.MULTILINE)
 MACRO = re.compile(r"^#define (\w+WORK)\(([^)]*)\)", re.MULTILINE)

@@ -113,7 +113,7 @@ _BY_NAME: Mapping[str, Callable[..., Any]] = {
     "nearest_integer": _nearest_integer,
     "as_number": _as_number,
     "binary_exponent": _binary_exponent,
-    "significand": _significand,
+    "binary_significand": _significand,
 }
 
 

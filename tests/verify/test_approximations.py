@@ -94,7 +94,7 @@ ROWS_OF_VECTORS = {
         ("0.285714287420335", "0.2857"),
         ("half + square * p", "half + p"),
         ("0.5 * f * f", "f * f"),
-        ("significand(y) - 1.0, rest / y", "significand(y) - 1.0, rest"),
+        ("binary_significand(y) - 1.0, rest / y", "binary_significand(y) - 1.0, rest"),
         ("x - (y - 1.0)", "0.0 * x"),
     ],
     "f(x) = expm1(x)*erfc(x)": [
