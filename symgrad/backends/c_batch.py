@@ -52,7 +52,8 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
             counted.add(angle)
             beyond = apply("gt", apply("abs", angle), const(limit))
             count = Store(far, select(beyond, ONE, ZERO), "+=")
-            given = tuple((name, True) for name in dict.fromkeys(r.name for r in refs(angle)) if _may_miss(name, nest))
+            names = dict.fromkeys(r.name for r in refs(angle))
+            given = tuple((name, True) for name in names if name in nest.table and nest.table[name].optional)
             body.append(Guard((), given, (count,)) if given else count)
         body.append(node)
     if not counted:
@@ -60,10 +61,6 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
     if options.accumulate:
         return None  # nothing may be added twice
     return replace(nest, body=(*before, Local(far.name, ZERO, changes=True), replace(loop, body=tuple(body)))), far.name
-
-
-def _may_miss(name: str, nest: Nest) -> bool:
-    return name in nest.table and nest.table[name].optional
 
 
 def _angles(node: Node, inside: Mapping[Expr, Expr], single: bool) -> Iterator[tuple[Expr, int]]:

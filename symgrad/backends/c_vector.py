@@ -209,7 +209,7 @@ static inline $real $function($real x)
     const $real r = near - n * $quarter_3 - n * $quarter_4;
     return $sin_in_quadrant(r, $quadrant);
 }"""
-TEXTS: Mapping[str, str] = {
+TEXTS: dict[str, str] = {
     "power_of_2": _POWER,
     "nearest_integer": _NEAREST,
     "as_number": _NUMBER,
@@ -313,7 +313,7 @@ def _horner(name: str, of: str, coefficients: Sequence[float], single: bool) -> 
 
 def needed(called: Iterable[str]) -> list[str]:
     """Those of the functions that are called, and those that they call, each after those that it calls itself."""
-    called = set(called)
-    called |= {other for word in called for other in NEEDS.get(word, ())}
-    called |= {other for word in called for other in NEEDS.get(word, ())}
-    return [word for word in TEXTS if word in called]
+    found = set(called)
+    for word in reversed(TEXTS):  # which has each after those that it calls
+        found |= {*NEEDS[word]} if word in found else set()
+    return [word for word in TEXTS if word in found]
