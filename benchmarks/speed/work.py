@@ -1,0 +1,163 @@
+"""What is computed: the rows of the table.
+
+A row of points is a formula of points.py, of one point at a time or of columns of many; a row of tensors is a function
+of arrays. Both have arguments, the cotangent of the result, and those of the arguments whose gradients are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from . import points, tensors
+
+Array = np.ndarray[Any, Any]
+FORWARD, BACKWARD, JACOBIAN = "forward", "backward", "jacobian"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One piece of work.
+
+    kind     "point": one point at a time, in C alone; "batch": columns of points; "tensor": arrays
+    formula  its name in points.py or tensors.py, and of the file in c/
+    sizes    what the arguments are made of, in the order of the C by hand; `small` are those of a test
+    wrt      the places of the arguments whose gradients are asked for
+    asks     the call that is measured: BACKWARD goes from arguments and cotangent to gradients, with nothing saved
+    goals    of issue 14: the ratio that a column should reach, by column
+    """
+
+    name: str
+    title: str
+    kind: str
+    formula: str
+    sizes: tuple[int, ...]
+    small: tuple[int, ...]
+    wrt: tuple[int, ...]
+    goals: Mapping[str, float]
+    asks: str = BACKWARD
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def arguments(self, small: bool = False) -> list[Array]:
+        """The same in every run; of points the columns."""
+        random, sizes = np.random.default_rng(1), self.small if small else self.sizes
+        draw = tensors.TENSORS[self.formula].draw if self.kind == "tensor" else POINTS[self.formula].draw
+        return [*draw(random, *sizes)]
+
+    def cotangent(self, small: bool = False) -> Array:
+        """Of the shape of the result; of points by columns."""
+        sizes = self.small if small else self.sizes
+        shape = (
+            tensors.TENSORS[self.formula].shape(*sizes)
+            if self.kind == "tensor"
+            else (POINTS[self.formula].results, *sizes)
+        )
+        return np.asarray(np.random.default_rng(2).standard_normal(shape) if shape else 1.3)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A formula of one point: its arguments have these names, its results are so many."""
+
+    formula: Callable[[Any, Sequence[Any]], list[Any]]
+    draw: Callable[[np.random.Generator, int], Array]
+    names: tuple[str, ...]
+    results: int
+
+
+def _numbered(name: str, n: int) -> tuple[str, ...]:
+    return tuple(f"{name}{k}" for k in range(n))
+
+
+POINTS = {
+    "bundle_adjustment": Point(
+        points.bundle_adjustment,
+        points.scenes,
+        (
+            *_numbered("rotation", 3),
+            *_numbered("centre", 3),
+            "focal",
+            *_numbered("principal", 2),
+            *_numbered("distortion", 2),
+            *_numbered("point", 3),
+            "weight",
+            *_numbered("seen", 2),
+        ),
+        3,
+    ),
+    "arm": Point(points.arm, points.angles, _numbered("q", 7), 12),
+    "quadrotor": Point(
+        points.quadrotor,
+        points.flights,
+        (
+            *_numbered("position", 3),
+            *_numbered("velocity", 3),
+            *_numbered("quaternion", 4),
+            *_numbered("spin", 3),
+            *_numbered("thrust", 4),
+        ),
+        13,
+    ),
+}
+GRADIENTS = {"bundle_adjustment": 15, "arm": 7, "quadrotor": 17}  # of the first arguments
+
+
+@cache
+def declared(formula: str) -> Any:
+    """The formula as a function of symgrad's."""
+    import symgrad as sg
+
+    if formula in tensors.TENSORS:
+        return tensors.TENSORS[formula].declare(sg)
+    point = POINTS[formula]
+    arguments = ", ".join(point.names)
+    text = f"def {formula}({arguments}):\n    return tuple(formula(sg, [{arguments}]))\n"
+    names: dict[str, Any] = {"formula": point.formula, "sg": sg}
+    exec(text, names)  # a signature of seven or seventeen names, which only text can give
+    return sg.function(names[formula])
+
+
+def _points(name: str, title: str, formula: str, c: float, many: float, numpy: float | None) -> list[Row]:
+    wrt = tuple(range(GRADIENTS[formula]))
+    goals = {"symgrad C -O3": many} | ({} if numpy is None else {"symgrad NumPy": numpy})
+    return [
+        Row(name, f"{title}, point", "point", formula, (256,), (8,), wrt, {"symgrad C -O3": c}),
+        Row(f"{name}_batch", f"{title}, 1e5 points", "batch", formula, (100_000,), (64,), wrt, goals),
+    ]
+
+
+def _tensor(
+    name: str, title: str, formula: str, sizes: tuple[int, ...], small: tuple[int, ...], wrt: tuple[int, ...],
+    c: float, numpy: float, options: Mapping[str, Any] | None = None, **others: float,
+) -> Row:  # fmt: skip
+    goals = {"symgrad C -O3": c, "symgrad NumPy": numpy, **{f"symgrad {k}": v for k, v in others.items()}}
+    return Row(name, title, "tensor", formula, sizes, small, wrt, goals, BACKWARD, options or {})
+
+
+ROWS = {
+    row.name: row
+    for row in [
+        *_points("ba", "BA residual", "bundle_adjustment", 1.10, 1.1, None),
+        Row("ba_jacobian", "BA 3x15 Jacobian", "point", "bundle_adjustment", (256,), (8,), tuple(range(15)),
+            {"symgrad C -O3": 1.05}, JACOBIAN),
+        *_points("arm", "7-joint arm", "arm", 1.05, 1.1, None),
+        *_points("quadrotor", "quadrotor step", "quadrotor", 1.05, 1.1, None),
+        _tensor("softmax_ce", "softmax cross entropy 1024x1000", "cross_entropy", (1024, 1000), (6, 17), (0,),
+                1.05, 1.0, torch=2.0),
+        _tensor("layer_norm", "layer_norm 1024x1024", "layer_norm", (1024, 1024), (6, 40), (0, 1, 2),
+                0.9, 1.0, torch=3.0),
+        _tensor("gelu", "gelu 1e6", "gelu", (1_000_000,), (300,), (0,), 1.0, 1.0, torch=1.5, JAX=1.0),
+        _tensor("chain", "tanh(ax+b)*sigmoid(cx) 1e6", "chain", (1_000_000,), (300,), (0, 1, 2, 3), 0.8, 1.0),
+        _tensor("conv2d", "conv2d 8x16x32^2 -> 32, 3x3", "conv2d", (8, 16, 32, 32, 32), (2, 3, 9, 10, 5), (0, 1, 2),
+                1.0, 1.0, {"padding": 1}, torch=1.1, JAX=1.1),
+        _tensor("attention", "attention 4x128x64", "attention", (4, 128, 64), (2, 24, 16), (0, 1, 2), 1.05, 1.0),
+        _tensor("gmm", "GMM 25x10, 1000 points", "gmm", (10, 25, 1000), (3, 4, 30), (0, 1, 2, 3), 1.3, 1.0),
+        _tensor("linear_64", "linear 64*256^2", "linear", (64, 256, 256), (8, 24, 32), (0, 1, 2), 1.03, 1.0),
+        _tensor("linear_1024", "linear 1024^3", "linear", (1024, 1024, 1024), (8, 24, 32), (0, 1, 2), 1.03, 1.0),
+        _tensor("mlp", "MLP 128x784-256-10", "mlp", (128, 784, 256, 10), (8, 20, 16, 5), (1, 2, 3, 4), 1.03, 1.0),
+    ]
+}  # fmt: skip
