@@ -137,7 +137,7 @@ def load(declaration: Declaration, to: str = "numpy", check: bool = True, **stat
     """
     declaration, options = _asked(declaration, static)
     result = printed(declaration, to, options)
-    artefact = result.load()
+    artefact = result.backend.tuned(result.program, result.files)
     if check:
         report = verified(declaration, result, artefact)
         if not report.ok:

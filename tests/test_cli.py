@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from symgrad import cli
 from symgrad.backends import BACKENDS
-from symgrad.backends.c_load import NO_COMPILER
+from symgrad.backends.c_compile import NO_COMPILER
 from symgrad.cli import checking, commands, files
 from symgrad.cli.targets import resolve
 from symgrad.errors import CompilerError

@@ -24,7 +24,8 @@ from readers import of_derivative, of_program
 
 from symgrad import library, pipeline
 from symgrad.backends import BACKENDS
-from symgrad.backends.c_load import Artefact, Library
+from symgrad.backends.c_compile import Library
+from symgrad.backends.c_load import Artefact
 from symgrad.cli.files import placed, write
 from symgrad.errors import UnsupportedError
 from symgrad.ir import single, unknowns

@@ -15,11 +15,13 @@ from ..source.tree import INTEGER, Array, Cast, Function, Local, Loop, Module, T
 from . import c_lapack
 from .base import Backend, template
 from .c_batch import batch, loop_of_vectors
+from .c_compile import TUNED, compile_library, python_calls
 from .c_expressions import language
 from .c_function import Builder
 from .c_helpers import local_functions
-from .c_load import Artefact, compile_library
+from .c_load import Artefact
 from .c_names import File, refuse_words
+from .c_point import Point, beside
 from .c_print import MATH, Printer, commented, escaped
 from .c_signature import Printed
 from .options import DEFAULT, Options
@@ -125,6 +127,13 @@ class C(Backend):
         """Compile what was printed, and return it as Python functions."""
         library = compile_library(program.derivative.primal.name, files)
         return Artefact(program, library, self.functions(program), self.options)
+
+    def tuned(self, program: Program, files: Mapping[str, str]) -> Artefact:
+        """The same, by a compiler that takes its time."""
+        functions, calls = self.functions(program), python_calls()
+        point = beside(program, functions, self.options) if calls else {}
+        library = compile_library(program.derivative.primal.name, {**files, **point}, TUNED)
+        return Artefact(program, library, functions, self.options, calls, Point(program, library) if point else None)
 
 
 def _has_pragma(function: Function | Verbatim) -> bool:

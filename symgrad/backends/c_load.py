@@ -1,27 +1,24 @@
-"""What was printed in C, compiled and called from Python."""
+"""What was compiled from C, called from Python."""
 
 from __future__ import annotations
 
+import copy
 import ctypes
-import os
-import shlex
-import shutil
-import subprocess
-import tempfile
-import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import CompilerError
-from ..expr import Expr, show
+from ..expr import show
 from ..ir import Dtype, Tensor, bind, extent_of, shape_of
 from ..plan import Program
 from ..source.python import Import, Module
-from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Parameter
+from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE
+from .c_compile import Library
+from .c_point import Point, tensor_of
 from .c_signature import Printed, of_arrays
 from .options import DEFAULT, Options
 from .python_checks import cotangent_helper, cotangents_helper, inputs_helper, type_helpers
@@ -30,73 +27,14 @@ from .python_print import module as print_module
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
+Shape = tuple[int, ...]
 
-FLAGS = ("-std=c99", "-O2", "-fopenmp-simd", "-fPIC", "-shared")
-NATIVE = ("-march=native",)  # it runs on the machine that compiles it; not every compiler knows the flag
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
 NUMBERS = {
     REAL: ctypes.c_double, SIZE: ctypes.c_size_t, INT: ctypes.c_ssize_t, BOOL: ctypes.c_int, INTEGER: ctypes.c_int64,
     FLAG: ctypes.c_ubyte,
 }  # fmt: skip
-NO_COMPILER = """there is no C compiler here ({command}). To get one:
-    Debian, Ubuntu   apt install gcc
-    macOS            xcode-select --install
-    Windows          MSYS2 or clang
-or set the environment variable CC to its command."""
-
-NO_LAPACK = """there is no LAPACKE here. To get one:
-    Debian, Ubuntu   apt install liblapacke-dev
-    macOS            brew install lapack
-or set the environment variable LAPACKE to the compiler's flags for it."""
-
-
-def compile_library(name: str, files: Mapping[str, str]) -> Library:
-    """Compile the printed files with the machine's C compiler ($CC, else cc) and load the result.
-
-    Raises CompilerError if there is no compiler, or if it refuses the text.
-    """
-    command = find_compiler(name)
-    folder = Path(tempfile.mkdtemp(prefix="symgrad-"))
-    for file, text in files.items():
-        folder.joinpath(file).write_text(text, encoding="utf-8")
-    sources = [file for file in files if file.endswith(".c")]
-    for own in (NATIVE, ()):
-        line = [*command, *FLAGS, *own, "-o", f"{name}.so", *sources, *libraries(files), "-lm"]
-        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
-        if not done.returncode:
-            break
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-        if len(libraries(files)) and _lacks_lapack(done.stderr):
-            raise CompilerError(f"{name}: {NO_LAPACK}")
-        raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
-    return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")))
-
-
-def find_compiler(name: str) -> list[str]:
-    """The command of the machine's C compiler; CompilerError if there is none for the function `name`."""
-    command = shlex.split(os.environ.get("CC") or "cc")
-    if shutil.which(command[0]) is None:
-        raise CompilerError(f"{name}: {NO_COMPILER.format(command=command[0])}")
-    return command
-
-
-def libraries(files: Mapping[str, str]) -> list[str]:
-    """What the compiler must be told for the libraries that the printed files call ($LAPACKE, else -llapacke)."""
-    calls = any("#include <lapacke.h>" in text for text in files.values())
-    return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
-
-
-def _lacks_lapack(said: str) -> bool:
-    return "lapacke.h" in said or "-llapacke" in said or "LAPACKE_" in said
-
-
-class Library:
-    """A loaded library; its folder goes when it does."""
-
-    def __init__(self, folder: Path, functions: ctypes.CDLL) -> None:
-        self.functions = functions
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+NO_TENSORS = ("size", "option", "presence", "work")  # roles of parameters
 
 
 class Artefact:
@@ -104,41 +42,72 @@ class Artefact:
 
     They mean what the printed NumPy means; an argument is copied only where it is not contiguous, or of another type.
     Where backward adds to gradients, they are 0 before, or `into`: an array, or None, for each input.
+
+    calls  the module that `c_compile.python_calls` gives; without it ctypes tells where arrays are
+    point  what calls a function of numbers
     """
 
     def __init__(
-        self, program: Program, library: Library, printed: Sequence[Printed], options: Options = DEFAULT
+        self,
+        program: Program,
+        library: Library,
+        printed: Sequence[Printed],
+        options: Options = DEFAULT,
+        calls: Any = None,
+        point: Point | None = None,
     ) -> None:
         self.single = options.single  # real numbers are float32
         self.accumulates = options.accumulate  # to what is in the gradients' arrays
-        self._stored = {**STORED, Dtype.REAL: np.float32 if self.single else np.float64}
-        self._program = program
-        self._primal = program.derivative.primal
-        self._library = library
-        self._forward, self._backward = of_arrays(printed)
+        primal, derivative = program.derivative.primal, program.derivative
+        self._program, self._primal, self._point = program, primal, point
+        stored = {**STORED, Dtype.REAL: np.float32 if self.single else np.float64}
+        self._types = {t.name: np.dtype(stored[t.dtype]) for t in (*primal.tensors, *program.tensors)}
+        self._memory: Callable[[Shape, np.dtype[Any]], Array] = np.empty
+        self._defaults = tuple(o.default for o in primal.options)
+        self._gradients, self._seeds = dict(derivative.gradients), [seed for _, seed in derivative.seeds]
+        kept = (n for n in program.saved if n not in primal.inputs)
+        self._results = list(dict.fromkeys([*program.forward.returns, *kept]))
         self._checks = _checks(program)
-        derivative = program.derivative
-        self._tensors = {"gradient": dict(derivative.gradients), "cotangent": dict(derivative.seeds)}
-        self._numbers = NUMBERS | ({REAL: ctypes.c_float} if self.single else {})
+        forward, backward = of_arrays(printed)
+        address = (lambda array: array.ctypes.data) if calls is None else calls.address
+        refuse = self._checks._inputs if primal.inputs else None
+        found = [*self._gradients.values(), *primal.outputs]
+        self._forward = _Compiled(program, library, forward, primal.inputs, self._results, self.single, address, refuse)
+        self._backward = _Compiled(program, library, backward, program.saved, found, self.single, address)
+        self._of_inputs, self._of_saved = lru_cache(self._forward.layout), lru_cache(self._backward.layout)
+
+    @property
+    def filled(self) -> Artefact:
+        """The same, with memory for results that is full of what nobody would take for one: what is not written is
+        seen."""
+        found = copy.copy(self)
+        found._memory = _filled
+        return found
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, tuple[Any, ...]]:
         """Return the outputs (a tuple if there are several) and what backward needs."""
+        if self._point is not None and not options:
+            at_once = self._point.forward(inputs)
+            if at_once is not None:
+                return at_once
         program, primal = self._program, self._primal
-        given = dict(zip(primal.inputs, self._given(inputs), strict=True))
-        numbers = {o.name: options.pop(o.name, o.default) for o in primal.options}
+        numbers = self._defaults
+        if options:
+            numbers = tuple([np.asarray(options.pop(o.name, o.default)).item() for o in primal.options])
         if options:
             raise TypeError(f"{primal.name}: there is no option {next(iter(options))}")
-        sizes = self._sizes(given)
-        values: dict[str, Any] = dict(given)
-        results = [*program.forward.returns, *(n for n in program.saved if n not in primal.inputs)]
-        for name in dict.fromkeys(results):
-            values[name] = self._empty(program.table[name], sizes, numbers)
-        self._call(self._forward, values, sizes, numbers, {n: given[n] is not None for n in primal.inputs})
-        outputs = tuple(self._result(values[n]) for n in program.forward.returns)
-        saved: list[Any] = [values[n] if n in given else self._result(values[n]) for n in program.saved]
-        saved += [sizes[n] for n in program.saved_sizes]
-        saved += [numbers[n] for n in program.saved_options]
-        saved += [given[n] is not None for n in program.saved_presence]
+        given = [None if a is None else np.asarray(a) for a in inputs]
+        given += [None] * (len(primal.inputs) - len(inputs))
+        layout = self._of_inputs(tuple([None if a is None else (a.shape, a.dtype) for a in given]), numbers)
+        values = {n: self._as_stored(n, a) for n, a in zip(primal.inputs, given, strict=True)}
+        for name in self._results:
+            values[name] = self._memory(layout.shapes[name], self._types[name])
+        self._forward(layout, values, self._memory)
+        outputs = tuple([_result(values[n]) for n in program.forward.returns])
+        saved = [values[n] if n in primal.inputs else _result(values[n]) for n in program.saved]
+        saved += [layout.sizes[n] for n in program.saved_sizes]
+        saved += [layout.options[n] for n in program.saved_options]
+        saved += [values[n] is not None for n in program.saved_presence]
         return (outputs if len(outputs) > 1 else outputs[0]), tuple(saved)
 
     def backward(
@@ -150,135 +119,192 @@ class Artefact:
     ) -> tuple[Any, ...]:
         """Return J^T grad_output: one gradient per input, None where it is not needed, absent or an integer."""
         program, primal = self._program, self._primal
-        rest = list(saved)
-        values: dict[str, Any] = {n: rest.pop(0) for n in program.saved}
-        sizes = self._sizes(values) | {n: rest.pop(0) for n in program.saved_sizes}
-        numbers = {o.name: o.default for o in primal.options}
-        numbers |= {n: rest.pop(0) for n in program.saved_options}
-        present = {n: values[n] is not None for n in primal.inputs if n in values}
-        present |= {n: rest.pop(0) for n in program.saved_presence}
-        values |= self._cotangents(grad_output, sizes, numbers)
-        needs = tuple(needs_input_grad) if needs_input_grad is not None else (True,) * len(primal.inputs)
-        gradients = dict(program.derivative.gradients)
-        wanted = {
-            name: gradients[name]
-            for name, need in zip(primal.inputs, needs, strict=True)
-            if need and name in gradients and present.get(name, True)
-        }
-        for gradient in gradients.values():
-            values[gradient] = None
+        needs = (True,) * len(primal.inputs) if needs_input_grad is None else tuple(needs_input_grad)
+        if self._point is not None and into is None and all(needs) and len(needs) == len(primal.inputs):
+            at_once = self._point.backward(saved, grad_output)
+            if at_once is not None:
+                return at_once
+        tensors = [None if a is None else np.asarray(a) for a in saved[: len(program.saved)]]
+        rest = iter(saved[len(program.saved) :])
+        sizes = tuple([next(rest) for _ in program.saved_sizes])
+        options = {n: next(rest) for n in program.saved_options}
+        numbers = tuple([options.get(o.name, o.default) for o in primal.options]) if options else self._defaults
+        shapes = tuple([None if a is None else (a.shape, a.dtype) for a in tensors])
+        layout = self._of_saved(shapes, numbers, sizes, tuple([next(rest) for _ in program.saved_presence]))
+        values = {n: self._as_stored(n, a) for n, a in zip(program.saved, tensors, strict=True)}
+        values |= self._cotangents(grad_output, layout)
+        values |= dict.fromkeys(self._gradients.values())
         before = dict(zip(primal.inputs, into or (), strict=into is not None))
-        for name, gradient in wanted.items():
-            values[gradient] = self._empty(program.table[gradient], sizes, numbers)
+        for name, need in zip(primal.inputs, needs, strict=True):
+            gradient = self._gradients.get(name)
+            if not need or gradient is None or not layout.present.get(name, True):
+                continue
+            values[gradient] = found = self._memory(layout.shapes[gradient], self._types[gradient])
             if self.accumulates:
-                values[gradient][...] = 0 if before.get(name) is None else before[name]
-        self._call(self._backward, values, sizes, numbers, present)
-        return tuple(self._result(values[wanted[n]]) if n in wanted else None for n in primal.inputs)
+                found[...] = 0 if before.get(name) is None else before[name]
+        self._backward(layout, values, self._memory)
+        return tuple([_result(values.get(self._gradients.get(n, ""))) for n in primal.inputs])
 
-    # arguments
+    def _as_stored(self, name: str, array: Array | None) -> Array | None:
+        """An array as C reads it: a copy only where it is not."""
+        if array is None:
+            return None
+        dtype, flags = self._types[name], array.flags
+        if flags.c_contiguous and flags.aligned:
+            if array.dtype == dtype:
+                return array
+            if array.dtype == bool and dtype == np.uint8:
+                return array.view(dtype)
+        return np.array(array, dtype=dtype, order="C")
 
-    def _given(self, inputs: Sequence[Any]) -> list[Array | None]:
-        """Copies of the inputs, which fit, in the types that C stores."""
-        primal = self._primal
-        padded = [*inputs, *[None] * (len(primal.inputs) - len(inputs))]
-        found = self._checks._inputs(*padded) if primal.inputs else ()
-        arrays = (found,) if len(primal.inputs) == 1 else found
-        stored = (self._stored[primal.table[n].dtype] for n in primal.inputs)
-        return [None if a is None else np.array(a, dtype=d, order="C") for a, d in zip(arrays, stored, strict=True)]
-
-    def _sizes(self, arrays: Mapping[str, Any]) -> dict[str, Size]:
-        return bind(self._primal, arrays, self._program.tensors)
-
-    def _cotangents(
-        self, grad_output: Any, sizes: Mapping[str, Size], numbers: Mapping[str, Any]
-    ) -> dict[str, Array]:
+    def _cotangents(self, grad_output: Any, layout: Layout) -> dict[str, Array | None]:
         """The cotangents as arrays; None among several means zero."""
-        program = self._program
-        shapes = [self._shape(program.table[output], sizes, numbers) for output, _ in program.derivative.seeds]
-        seeds = [seed for _, seed in program.derivative.seeds]
-        if len(seeds) > 1:
+        outputs = self._primal.outputs
+        shapes = [layout.shapes[n] for n in outputs]
+        if len(outputs) > 1:
             given = self._checks._cotangents(grad_output, shapes, float)
-        elif program.table[self._primal.outputs[0]].dtype is Dtype.REAL:
+        elif self._program.table[outputs[0]].dtype is Dtype.REAL:
             given = [self._checks._cotangent(grad_output, shapes[0], float)]
         else:
             given = [np.zeros(shapes[0])]  # it does not count
-        return dict(zip(seeds, given, strict=True))
+        return {n: self._as_stored(n, a) for n, a in zip(self._seeds, given, strict=True)}
 
-    def _shape(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> tuple[int, ...]:
-        try:
-            return shape_of(tensor.shape, sizes, numbers)
-        except ZeroDivisionError:  # of a step of 0, which the code refuses
-            return (0,) * len(tensor.shape)
 
-    def _empty(self, tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> Array:
-        """Memory for a result, full of what nobody would take for one."""
-        shape = self._shape(tensor, sizes, numbers)
-        poison = np.nan if tensor.dtype is Dtype.REAL else 0x7F  # fits every integer type
-        return np.full(shape, poison, dtype=self._stored[tensor.dtype])
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the shapes of its arguments, and options, tell of a call.
 
-    def _result(self, array: Array | None) -> Any:
-        if array is None:
-            return None
-        array = array.astype(bool) if array.dtype == np.uint8 else array
-        return array if array.shape else array[()]
+    shapes     of the results; in backward of the outputs, too, as their cotangents have them
+    arguments  in the order of the function; None where arrays, and numbers that are one, go
+    rooms      how many elements each workspace has, in order
+    """
 
-    # the call
+    sizes: Mapping[str, Size]
+    options: Mapping[str, Any]
+    present: Mapping[str, bool]
+    shapes: Mapping[str, Shape]
+    arguments: tuple[Any, ...]
+    rooms: tuple[int, ...]
 
-    def _call(
+
+class _Compiled:
+    """One function of the library. ctypes lets other threads of Python run meanwhile.
+
+    names    the tensors that it is called with, some of which may be absent
+    results  those whose shapes are asked for
+    address  where the elements of an array begin
+    refuse   what raises an error where the tensors do not fit
+    """
+
+    def __init__(
         self,
+        program: Program,
+        library: Library,
         function: Printed,
-        values: Mapping[str, Any],
-        sizes: Mapping[str, Size],
-        numbers: Mapping[str, Any],
-        present: Mapping[str, bool],
+        names: Sequence[str],
+        results: Sequence[str],
+        single: bool,
+        address: Callable[[Array], int],
+        refuse: Callable[..., Any] | None = None,
     ) -> None:
+        self._program, self._library, self._function = program, library, function
+        self._names, self._results, self._address, self._refuse = names, results, address, refuse
+        self._kinds = NUMBERS | ({REAL: ctypes.c_float} if single else {})
+        self._call = getattr(library.functions, function.name)
+        self._call.restype = None if function.function.result is None else ctypes.c_int
+        kinds = (ctypes.c_void_p if p.type.pointer else self._kinds[p.type.of] for p in function.parameters)
+        self._call.argtypes = list(kinds)
+        tensors = [(k, p, tensor_of(p, program)) for k, p in enumerate(function.parameters) if p.role not in NO_TENSORS]
+        self._arrays = [(k, tensor) for k, p, tensor in tensors if p.type.pointer]
+        self._numbers = [(k, tensor) for k, p, tensor in tensors if not p.type.pointer]
+        work = [(k, p.type.of) for k, p in enumerate(function.parameters) if p.role == "work"]
+        real = np.float32 if single else np.float64
+        self._work = [(k, np.dtype(np.int64 if of == INTEGER else real)) for k, of in work]
+
+    def layout(
+        self,
+        known: tuple[tuple[Shape, np.dtype[Any]] | None, ...],
+        numbers: tuple[Any, ...],
+        sizes_given: tuple[Size, ...] = (),
+        presence_given: tuple[bool, ...] = (),
+    ) -> Layout:
+        """The layout of a call.
+
+        known    shape and type of each tensor, None for one that is absent
+        numbers  the options
+        """
+        program, primal = self._program, self._program.derivative.primal
+        like = [None if k is None else np.broadcast_to(np.zeros((), k[1]), k[0]) for k in known]
+        if self._refuse is not None:
+            self._refuse(*like)
+        arrays = dict(zip(self._names, like, strict=True))
+        sizes = bind(primal, arrays, program.tensors) | dict(zip(program.saved_sizes, sizes_given, strict=False))
+        options = dict(zip((o.name for o in primal.options), numbers, strict=True))
+        present = {n: arrays[n] is not None for n in primal.inputs if n in arrays}
+        present |= dict(zip(program.saved_presence, presence_given, strict=False))
+        extents = options | sizes | {k.removeprefix("*") if k != "..." else "batch": v for k, v in sizes.items()}
+        own = {"size": sizes, "option": options, "presence": present}
         arguments: list[Any] = []
-        alive: list[Array] = []
-        for p in function.parameters:
-            if p.role == "size":
-                size = sizes[p.tensor]
-                arguments.append(ctypes.c_size_t(prod(size) if isinstance(size, tuple) else size))
-            elif p.role == "option":
-                arguments.append(self._numbers[p.type.of](numbers[p.tensor]))
-            elif p.role == "presence":
-                arguments.append(ctypes.c_int(present[p.tensor]))
-            elif p.role == "work":
-                integers = p.type.of == INTEGER
-                room = self._work(sizes, numbers, function.work[p.tensor])
-                kind = self._stored[Dtype.INT if integers else Dtype.REAL]
-                alive.append(np.full(room, 0x7F if integers else np.nan, dtype=kind))
-                arguments.append(ctypes.c_void_p(alive[-1].ctypes.data))
-            else:
-                tensor = self._tensors.get(p.role, {}).get(p.tensor, p.tensor)
-                arguments.append(self._argument(p, tensor, values[tensor], alive))
-        call = getattr(self._library.functions, function.name)
-        call.restype = None if function.function.result is None else ctypes.c_int
-        status: int | None = call(*arguments)
-        if status == 2 and self._primal.constraints:
-            needed = " and ".join(show(c) for c in self._primal.constraints)
-            told = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-            raise ValueError(f"{self._primal.name}: needs {needed}, here {told}")
-        if status == 1 and self._program.indexed:
-            raise IndexError(f"{self._primal.name}: an index is out of range")
+        rooms = []
+        for p in self._function.parameters:
+            value = own[p.role][p.tensor] if p.role in own else None
+            value = prod(value) if isinstance(value, tuple) else value
+            arguments.append(None if value is None else self._kinds[p.type.of](value))
+            if p.role == "work":
+                shapes = self._function.work[p.tensor]
+                rooms.append(sum(prod(extent_of(e, extents) for e in shape) for shape in shapes))
+        found = {n: _shape(program.table[n], sizes, options) for n in self._results}
+        return Layout(sizes, options, present, found, tuple(arguments), tuple(rooms))
+
+    def __call__(
+        self, layout: Layout, values: Mapping[str, Array | None], memory: Callable[[Shape, np.dtype[Any]], Array]
+    ) -> None:
+        """Call it with arrays as C reads them; None for one that is absent, or not wanted.
+
+        memory  what gives room for temporaries
+        """
+        arguments = [*layout.arguments]
+        for k, tensor in self._arrays:
+            array = values[tensor]
+            arguments[k] = None if array is None else self._address(array)
+        for k, tensor in self._numbers:
+            array = values[tensor]
+            arguments[k] = 0 if array is None else array.item()
+        work = [memory((room,), dtype) for room, (_, dtype) in zip(layout.rooms, self._work, strict=True)]
+        for array, (k, _) in zip(work, self._work, strict=True):
+            arguments[k] = self._address(array)
+        status: int | None = self._call(*arguments)
         if status:
-            called = ", ".join(function.calls)
-            raise np.linalg.LinAlgError(f"{self._primal.name}: LAPACK says {status} in one of {called}")
+            raise self._failure(status, layout)
 
-    def _argument(self, p: Parameter, tensor: str, value: Any, alive: list[Array]) -> Any:
-        if value is None:
-            return ctypes.c_void_p(None)
-        array = np.asarray(value, dtype=self._stored[self._program.table[tensor].dtype], order="C")
-        if not p.type.pointer:
-            number: Any = array[()]
-            return self._numbers[p.type.of](number)
-        assert array is value or p.type.constant, f"{p.name} would be written to a copy"
-        alive.append(array)
-        return ctypes.c_void_p(array.ctypes.data)
+    def _failure(self, status: int, layout: Layout) -> Exception:
+        primal = self._program.derivative.primal
+        if status == 2 and primal.constraints:
+            needed = " and ".join(show(c) for c in primal.constraints)
+            told = ", ".join(f"{name} = {size}" for name, size in layout.sizes.items())
+            return ValueError(f"{primal.name}: needs {needed}, here {told}")
+        if status == 1 and self._program.indexed:
+            return IndexError(f"{primal.name}: an index is out of range")
+        called = ", ".join(self._function.calls)
+        return np.linalg.LinAlgError(f"{primal.name}: LAPACK says {status} in one of {called}")
 
-    def _work(self, sizes: Mapping[str, Size], numbers: Mapping[str, Any], shapes: Sequence[tuple[Expr, ...]]) -> int:
-        names = {o.name: numbers[o.name] for o in self._primal.options} | dict(sizes)
-        names |= {k.removeprefix("*") if k != "..." else "batch": v for k, v in sizes.items()}
-        return sum(prod(extent_of(e, names) for e in shape) for shape in shapes)
+
+def _shape(tensor: Tensor, sizes: Mapping[str, Size], numbers: Mapping[str, Any]) -> Shape:
+    try:
+        return shape_of(tensor.shape, sizes, numbers)
+    except ZeroDivisionError:  # of a step of 0, which the code refuses
+        return (0,) * len(tensor.shape)
+
+
+def _filled(shape: Shape, dtype: np.dtype[Any]) -> Array:
+    return np.full(shape, np.nan if dtype.kind == "f" else 0x7F, dtype)  # which fits every integer type
+
+
+def _result(array: Array | None) -> Any:
+    if array is None:
+        return None
+    array = array.view(bool) if array.dtype == np.uint8 else array
+    return array if array.shape else array[()]
 
 
 def _checks(program: Program) -> Any:

@@ -21,7 +21,7 @@ from ..source import python as py
 from ..source.python import Assign, Def, Do, Expression, Given, Name, Operation, Return, Splat, Word, bare, call, method
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Function, Parameter
 from .c import C
-from .c_load import find_compiler
+from .c_compile import find_compiler
 from .c_signature import Printed, of_arrays
 from .frameworks import TorchArtefact
 from .handwritten import handwritten

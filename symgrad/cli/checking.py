@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ..backends import takers
-from ..backends.c_load import NO_COMPILER, NO_LAPACK
+from ..backends.c_compile import NO_COMPILER, NO_LAPACK
 from ..errors import CompilerError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed

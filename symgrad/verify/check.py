@@ -81,6 +81,7 @@ def check(
     start = perf_counter()
     heads = getattr(artefact, "heads", ()) if heads is None else heads
     languages = to.partition(":")[0], (text or to).partition(":")[0]
+    artefact = getattr(artefact, "filled", artefact)  # with memory that shows what is not written
     checking = _Checking(function, files, *languages, artefact, heads, full, seed, case)
 
     def heard(heading: str, said: Any) -> None:

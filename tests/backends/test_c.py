@@ -14,7 +14,7 @@ from mathematics import interpret
 
 from symgrad import generate, library, pipeline
 from symgrad.backends.c import C
-from symgrad.backends.c_load import compile_library
+from symgrad.backends.c_compile import compile_library
 from symgrad.declare.draft import Draft
 from symgrad.declare.text import parse
 from symgrad.differentiate import differentiate

@@ -10,8 +10,8 @@ import pytest
 from mathematics import COMPILER
 
 import symgrad as sg
+from symgrad.backends.c_compile import NATIVE, TUNED
 from symgrad.backends.c_vector import NEEDS, TEXTS
-from symgrad.pipeline import printed
 from symgrad.verify.approximations import APPROXIMATED
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -21,6 +21,7 @@ FLAGS = {
     "strict": "-std=c99 -O2",
     "vectors": "-O3 -march=native -fopenmp-simd",
     "plain": "-O0",
+    "loaded": " ".join((*TUNED, *NATIVE)),
 }
 ENDS = {  # an argument, and the value in double and in single precision
     "exp": (
@@ -65,10 +66,10 @@ BATCHES = frozenset("sin cos log log1p expm1 erfc".split())  # which are vectors
 @cache
 def loaded(function, flags, dtype):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("symgrad.backends.c_load.FLAGS", (*FLAGS[flags].split(), "-fPIC", "-shared"))
-        patch.setattr("symgrad.backends.c_load.NATIVE", ())
+        patch.setattr("symgrad.backends.c.TUNED", (*FLAGS[flags].split(), "-fPIC", "-shared"))
+        patch.setattr("symgrad.backends.c_compile.NATIVE", ())
         batch = "(x)" if function in BATCHES else "(x[n])[i]"
-        return printed(sg.parse(f"f{batch} = {function}(x{batch[6:]})"), "c", {"dtype": dtype}).load()
+        return sg.load(sg.parse(f"f{batch} = {function}(x{batch[6:]})"), "c", check=False, dtype=dtype)
 
 
 def points(function, real):

@@ -1,0 +1,114 @@
+"""What was printed in C, compiled and loaded."""
+
+from __future__ import annotations
+
+import _ctypes
+import ctypes
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import CompilerError
+from .base import source
+
+SHARED = ("-fopenmp-simd", "-fPIC", "-shared")
+CHECKED = ("-std=c99", "-O2", *SHARED)  # soon compiled, run a few times
+TUNED = ("-std=c99", "-ffp-contract=fast", "-O3", *SHARED)  # for who calls it often; -std=c99 alone is without FMA
+NATIVE = ("-march=native",)  # it runs on the machine that compiles it; not every compiler knows the flag
+NO_COMPILER = """there is no C compiler here ({command}). To get one:
+    Debian, Ubuntu   apt install gcc
+    macOS            xcode-select --install
+    Windows          MSYS2 or clang
+or set the environment variable CC to its command."""
+
+NO_LAPACK = """there is no LAPACKE here. To get one:
+    Debian, Ubuntu   apt install liblapacke-dev
+    macOS            brew install lapack
+or set the environment variable LAPACKE to the compiler's flags for it."""
+
+
+def compile_library(name: str, files: Mapping[str, str], flags: Sequence[str] = CHECKED) -> Library:
+    """Compile the printed files with the machine's C compiler ($CC, else cc) and load the result.
+
+    Raises CompilerError if there is no compiler, or if it refuses the text.
+    """
+    command = find_compiler(name)
+    folder = Path(tempfile.mkdtemp(prefix="symgrad-"))
+    for file, text in files.items():
+        folder.joinpath(file).write_text(text, encoding="utf-8")
+    sources = [file for file in files if file.endswith(".c")]
+    for own in (NATIVE, ()):
+        line = [*command, *flags, *own, "-o", f"{name}.so", *sources, *libraries(files), "-lm"]
+        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+        if not done.returncode:
+            break
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        if len(libraries(files)) and _lacks_lapack(done.stderr):
+            raise CompilerError(f"{name}: {NO_LAPACK}")
+        raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
+    return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")))
+
+
+def find_compiler(name: str) -> list[str]:
+    """The command of the machine's C compiler; CompilerError if there is none for the function `name`."""
+    command = shlex.split(os.environ.get("CC") or "cc")
+    if shutil.which(command[0]) is None:
+        raise CompilerError(f"{name}: {NO_COMPILER.format(command=command[0])}")
+    return command
+
+
+def libraries(files: Mapping[str, str]) -> list[str]:
+    """What the compiler must be told for the libraries that the printed files call ($LAPACKE, else -llapacke)."""
+    calls = any("#include <lapacke.h>" in text for text in files.values())
+    return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
+
+
+def _lacks_lapack(said: str) -> bool:
+    return "lapacke.h" in said or "-llapacke" in said or "LAPACKE_" in said
+
+
+class Library:
+    """A loaded library: it is closed, and its folder goes, when nobody holds it any more."""
+
+    def __init__(self, folder: Path, functions: ctypes.CDLL) -> None:
+        self.functions = functions
+        weakref.finalize(self, _close, functions._handle, folder)
+
+
+def _close(handle: int, folder: Path) -> None:
+    close: Any = getattr(_ctypes, "dlclose", None) or getattr(_ctypes, "FreeLibrary")  # noqa: B009, of one system each
+    close(handle)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def python_calls() -> Any:
+    """A module of C that calls what was compiled without ctypes, which takes half a microsecond and more for the
+    numbers in a call; None where Python.h, or a compiler, is missing."""
+    command = shlex.split(os.environ.get("CC") or "cc")
+    name = "symgrad_calls"
+    with tempfile.TemporaryDirectory(prefix="symgrad-", ignore_cleanup_errors=True) as folder:
+        place = Path(folder, f"{name}{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}")
+        Path(folder, f"{name}.c").write_text(source("python_calls.c"), encoding="utf-8")
+        later = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []  # Python is there already
+        line = [*command, "-O2", "-fPIC", "-shared", *later, f"-I{sysconfig.get_path('include')}", f"{name}.c"]
+        try:
+            subprocess.run([*line, "-o", place.name], cwd=folder, capture_output=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        spec = importlib.util.spec_from_file_location(name, place)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return module
