@@ -2,31 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from types import MappingProxyType
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, pending, select, values
+from ..expr import (
+    ONE,
+    TWO,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    operator,
+    pending,
+    select,
+    values,
+    without_sign,
+)
 from ..ir import negation
 from ..ops import OPS
 
 
-def reverse(roots: Sequence[tuple[Expr, Expr]]) -> list[tuple[Ref, Expr]]:
-    """Sweep the graph below `roots` (expression, cotangent) once; return the cotangent of each reference."""
+def reverse(
+    roots: Sequence[tuple[Expr, Expr]],
+    bodies: Mapping[Expr, Expr] = MappingProxyType({}),
+    passed: Callable[[Expr, Expr], Expr] = lambda _, g: g,
+) -> list[tuple[Ref, Expr]]:
+    """Sweep the graph below `roots` (expression, cotangent) once; return the cotangent of each reference.
+
+    bodies  what the references are that are computed here: the sweep goes on in it, with what `passed` makes of the
+            reference and its cotangent
+    """
     adjoint: dict[Expr, Expr] = {}
     known: dict[Expr, Expr] = {}
     for root, seed in roots:
         adjoint[root] = combined("add", adjoint.get(root, ZERO), seed)
-    order = values(*(root for root, _ in roots))
+    order = values(*(root for root, _ in roots), bodies=bodies)
+    computed = set(order)
+
+    def contribute(node: Expr, g: Expr) -> None:
+        adjoint[node] = combined("add", adjoint.get(node, ZERO), g)
+
     for node in reversed(order):
         g = adjoint.get(node, ZERO)
+        if node in bodies:
+            contribute(bodies[node], passed(node, g))
         if g is ZERO or not isinstance(node, Apply):
             continue
         derivative = OPS[node.op].derivative
         if derivative is None:
             continue
+        if node.op == "mul" and node.args[0] is node.args[1]:  # of all squares in a sum, 2*g is one
+            contribute(node.args[0], times(_twice(g), node.args[0], known, computed))
+            continue
         for argument, partial in zip(node.args, derivative(*node.args, node), strict=True):
-            if partial is not None and not isinstance(argument, Index):
-                adjoint[argument] = combined("add", adjoint.get(argument, ZERO), times(g, partial, known))
-    return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint]
+            if partial is None or isinstance(argument, Index):
+                continue
+            bare, negative = without_sign(partial)
+            if operator(bare) == "div" and bare.args[0] is node:  # of a/b, the slope in b is -1/b times what is there
+                found = times(times(g, ONE / bare.args[1], known), node, known, computed)
+                contribute(argument, -found if negative else found)
+            else:
+                contribute(argument, times(g, partial, known, computed))
+    return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint and n not in bodies]
+
+
+def _twice(g: Expr) -> Expr:
+    """2*g; n/d, where `g` is n/(2*d)."""
+    if isinstance(g, Apply) and g.op == "div" and operator(g.args[1]) == "mul" and TWO in g.args[1].args:
+        first, second = g.args[1].args
+        return g.args[0] / (second if first is TWO else first)
+    return TWO * g
 
 
 def slopes(root: Expr) -> list[tuple[Ref, Expr]]:
@@ -34,10 +82,11 @@ def slopes(root: Expr) -> list[tuple[Ref, Expr]]:
     return reverse([(root, ONE)])
 
 
-def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:
+def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None, computed: Container[Expr] = ()) -> Expr:
     """`g * p`, inside the branches of a `where` and never across: what is not selected gives 0, not NaN.
 
-    known  remembers `_reached` from call to call
+    known     remembers `_reached` from call to call
+    computed  what is there: a reciprocal is computed once
     """
     if p is ONE:
         return g
@@ -50,7 +99,7 @@ def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None) -> Expr:
             condition, then, otherwise = one.args
             if one is p or ZERO in (then, otherwise):
                 return select(condition, _within(then, other), _within(otherwise, other))
-    reciprocal = isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE
+    reciprocal = isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE and p not in computed
     result = g / p.args[1] if reciprocal else g * p
     if isinstance(p, Const) or (isinstance(p, Ref) and everywhere(p)):
         return result

@@ -25,7 +25,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..errors import UnsupportedError
-from ..expr import ONE, ZERO, Const, Expr, Index, Ref, apply, conjunction, indices, ref, refs, select, size, substitute
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    indices,
+    preorder,
+    ref,
+    refs,
+    select,
+    size,
+    substitute,
+)
 from ..expr.sizes import count, equal
 from ..ir import (
     Box,
@@ -84,7 +101,7 @@ class Sweep(Joint):
     def derivative(self) -> Derivative:
         function = self.function
         self._declare()
-        for group in reversed(_groups(function.statements, self._domain)):
+        for group in reversed(_groups(function, self._domain)):
             self._group(group)
         self._zeros()
         inputs = (*function.inputs, *(seed for _, seed in self.seeds))
@@ -132,15 +149,17 @@ class Sweep(Joint):
             self._matrix(group[0])
             return
         seeded = [(e, self._seed(e)) for e in group if e.target in self.active and e.reduce != "argmax"]
-        seeded = [(e, seed) for e, seed in seeded if seed is not ZERO]
+        own = {ref(e.target, *e.subscripts): e for e, _ in seeded}
+        read = {r for e in group for r in e.reads if r in own} if len(group) > 1 else set()
+        seeded = [(e, seed) for e, seed in seeded if seed is not ZERO or ref(e.target, *e.subscripts) in read]
         if not seeded:
             return
         bodies = [self.bodies[e] for e, _ in seeded]
-        adjoints = reverse([(body, seed) for body, (_, seed) in zip(bodies, seeded, strict=True)])
         first = group[0]
         domain = self._domain(first)
         certain = unconditional(*bodies)
-        for element, adjoint in adjoints:
+
+        def contribute(element: Ref, adjoint: Expr) -> None:
             if element.name in self.active and adjoint is not ZERO:
                 where = domain
                 if not (element in certain or self._is_there(element, first)):  # else there is no such target
@@ -148,6 +167,15 @@ class Sweep(Joint):
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
                 self._contribute(element, adjoint, first.box, where, first.when)
+
+        def passed(element: Expr, adjoint: Expr) -> Expr:
+            assert isinstance(element, Ref)
+            contribute(element, adjoint)
+            return self._seed(own[element])
+
+        roots = [(r, ZERO) if (r := ref(e.target, *e.subscripts)) in read else (self.bodies[e], g) for e, g in seeded]
+        for element, adjoint in reverse(roots, {r: self.bodies[own[r]] for r in own if r in read}, passed):
+            contribute(element, adjoint)
 
     def _domain(self, e: Equation) -> Expr | None:
         """Where the adjoint of an equation is: where that is, and its cotangent may be other than 0."""
@@ -263,28 +291,42 @@ def _active(function: Function, inputs: Sequence[str]) -> set[str]:
     """The tensors that depend on a real input among `inputs` through real values."""
     active = {name for name in inputs if function.table[name].dtype == Dtype.REAL}
     real = [e for e in function.statements if function.table[e.target].dtype == Dtype.REAL]
-    while more := {e.target for e in real if any(r.name in active for r in refs(e.body))} - active:
-        active |= more
+    known = -1
+    while known < len(active):  # once, unless something is computed from what stands below it
+        known = len(active)
+        for e in real:
+            if e.target not in active and any(r.name in active for r in refs(e.body)):
+                active.add(e.target)
     return active
 
 
-def _groups(statements: Sequence[Equation], domain: Callable[[Equation], Expr | None]) -> list[list[Equation]]:
-    """Neighbouring equations without reduction, over one box, that do not read each other; their adjoints have one
-    domain."""
+def _groups(function: Function, domain: Callable[[Equation], Expr | None]) -> list[list[Equation]]:
+    """Neighbouring equations without reduction, over one box, whose adjoints have one domain; they do not read each
+    other, or share what is computed, whose cotangent is then found once."""
     groups: list[list[Equation]] = []
-    written: set[str] = set()
-    for e in statements:
+    written: dict[str, Equation] = {}
+    computed: dict[Expr, None] = {}
+
+    def operands(node: Expr) -> Sequence[Expr]:
+        return () if isinstance(node, Ref) or node in computed else node.args
+
+    for e in function.statements:
         last = groups[-1][0] if groups else None
         together = (
             last is not None
             and e.reduce == last.reduce == "none"
             and (e.box, e.when, domain(e)) == (last.box, last.when, domain(last))
-            and not any(r.name in written for r in e.reads)
         )
+        inner = [r for r in e.reads if r.name in written] if together else []
+        if inner:
+            same = all(r.name in function.elementwise and r.subscripts == written[r.name].subscripts for r in inner)
+            met = preorder([e.body], operands) if same else []
+            together = any(isinstance(n, Apply) and n in computed for n in met)
         if together:
             groups[-1].append(e)
         else:
             groups.append([e])
-            written = set()
-        written.add(e.target)
+            written, computed = {}, {}
+        written[e.target] = e
+        computed |= dict.fromkeys(preorder([e.body], operands))
     return groups

@@ -69,14 +69,21 @@ def preorder(roots: Iterable[Expr], below: Callable[[Expr], Sequence[Expr]]) -> 
     return list(seen)
 
 
-def values(*roots: Expr, closed: Callable[[Expr], bool] | None = None, last: bool = False) -> list[Expr]:
+def values(
+    *roots: Expr,
+    closed: Callable[[Expr], bool] | None = None,
+    last: bool = False,
+    bodies: Mapping[Expr, Expr] = MappingProxyType({}),
+) -> list[Expr]:
     """The nodes that are computed, once, each after what it is computed from: not the subscripts, which only choose an
-    element. What is below a `closed` node is left out, too; the last argument comes first where `last` says so."""
+    element. What is below a `closed` node is left out, too; the last argument comes first where `last` says so;
+    `bodies` are what some of the elements are computed from."""
     seen: dict[Expr, None] = {}
 
     def below(node: Expr) -> Sequence[Expr]:
-        leaf = isinstance(node, Ref) or (closed is not None and closed(node))
-        return () if leaf else node.args[::-1] if last else node.args
+        if isinstance(node, Ref):
+            return (bodies[node],) if node in bodies else ()
+        return () if closed is not None and closed(node) else node.args[::-1] if last else node.args
 
     for node in pending(roots, seen, below):
         seen[node] = None

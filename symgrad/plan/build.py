@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..errors import UnsupportedError
-from ..expr import ZERO, Ref, refs, size
+from ..expr import ZERO, Ref, refs
 from ..expr.names import Names
 from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
+from ..simplify.reuse import entangled
 from .arrays.cut import cut
 from .exponents import split_gaussian, with_powers
 from .functions import with_functions
@@ -19,7 +20,7 @@ from .saved import choose_saved
 from .steps import steps
 from .subscripts import subscripts
 
-LARGE = 150  # operations of one equation; a longer one is cut (arrays) or scheduled (loops) as a straight line
+LARGE = 150  # operations that equations share; a longer straight line is cut (arrays) or scheduled (loops)
 
 
 def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collection[str] | None = None) -> Program:
@@ -39,7 +40,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     statements = with_functions(split_gaussian(with_powers(joint.statements), to, tensors), to)
     forward = aligned([e for e in statements if e.target in written])
     both = [*forward, *(e for e in statements if e.target not in written)]
-    small = not any(size(e.body) > LARGE for e in both)
+    small = not entangled(both, LARGE)
 
     def border(both: Sequence[Equation]) -> int:
         """Where backward begins: what both read is forward's."""
@@ -56,12 +57,13 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
     while (there := expanded(both, to, tensors)) != both:
         both = shared_once(there)
     both = without_logsumexp(both, border(both), primal.outputs, tensors, names, style)
-    both = [*both[: border(both)], *tidied(both[border(both) :])]
+    if small:  # else a quotient that has no name yet would lose its other readers
+        both = [*both[: border(both)], *tidied(both[border(both) :])]
     if style == "arrays":
         both = unmasked(both, tensors, joint.facts)
     both = list(recorded("lowered", joint.statements, shared_once(both)))
     forward, backward = both[: border(both)], both[border(both) :]
-    saved, again = choose_saved(derivative.primal, forward, backward, tensors)
+    saved, again = choose_saved(derivative.primal, forward, backward, tensors, long=not small)
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
     backward = [*again, *backward]

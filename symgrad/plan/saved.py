@@ -16,17 +16,23 @@ TRIALS = 16  # values that are tried in the place of those computed from them
 
 
 def choose_saved(
-    primal: Function, forward: Sequence[Equation], backward: Sequence[Equation], tensors: Mapping[str, Tensor]
+    primal: Function,
+    forward: Sequence[Equation],
+    backward: Sequence[Equation],
+    tensors: Mapping[str, Tensor],
+    long: bool = False,
 ) -> tuple[list[str], list[Equation]]:
     """What to save, in order of input, output, intermediate; and the equations that backward computes again.
 
     Inputs and outputs are free, what a reduction or a loop makes is never computed again, and an elementwise value is
-    computed again where that costs less than keeping it.
+    computed again where that costs less than keeping it. Of a `long` straight line, whose values have most of what they
+    are computed from in common, all are, where that costs less.
     """
     cut = _Cut(primal, forward, tensors)
     read = {r.name for e in backward for r in e.reads}
     needed = [n for n in tensors if n in read and cut.known(n)]
-    best = cut.choice(needed, ())
+    ways = (False, True) if long else (False,)
+    best = min((cut.choice(needed, (), again) for again in ways), key=lambda choice: choice.cost)
     kept: list[str] = []
     elementwise = [name for name in cut.elementwise if name in best.saved and name not in cut.free]
     for name in (*elementwise, *cut.below(best.saved))[:TRIALS]:  # what is saved may serve others too
@@ -87,8 +93,11 @@ class _Cut:
                     stack += [name] if name in self.elementwise else []
         return [name for name in found if name not in saved]
 
-    def choice(self, needed: Sequence[str], kept: Sequence[str]) -> _Choice:
-        """The cheaper of keeping and computing again for each value, where the values `kept` are saved in any case."""
+    def choice(self, needed: Sequence[str], kept: Sequence[str], again: bool = False) -> _Choice:
+        """The cheaper of keeping and computing again for each value, where the values `kept` are saved in any case.
+
+        again  compute all again that can be, whatever each would cost by itself
+        """
         free = self.free.union(kept, (n for n in needed if n not in self.elementwise))  # these are saved in any case
         price: dict[str, float] = {}
 
@@ -107,8 +116,8 @@ class _Cut:
                 elif waiting := [n for n in self.reads[name] if n not in price and n not in path]:
                     stack += waiting
                 else:
-                    again = self.work(name) + sum(price.get(n, NEVER) for n in self.reads[name])
-                    price[name] = min(again, self.keep(name))
+                    below = sum(price.get(n, NEVER) for n in self.reads[name])
+                    price[name] = 0.0 if again and below < NEVER else min(self.work(name) + below, self.keep(name))
 
         result = _Choice()
         stack = [*needed]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from statistics import fmean as mean
@@ -80,8 +80,9 @@ LONGER = 4  # operations that it may have more
 SHORTER = 2  # operations that it has less, to be taken though it saves no bits
 
 
-def with_cancelled(derivative: Derivative, function: Function) -> Function:
-    """`function`, the simplified joint equations of `derivative`, with the gradients in the form that loses less.
+def with_cancelled(derivative: Derivative, function: Function, sharing: Collection[str] = ()) -> Function:
+    """`function`, the simplified joint equations of `derivative`, with the gradients in the form that loses less, but
+    for those that are `sharing` what they compute.
 
     Only those that are computed from inputs, number by number: what a reduction gives is as wrong as it is anyway, and
     the components of a vector belong together as they are written.
@@ -99,8 +100,11 @@ def with_cancelled(derivative: Derivative, function: Function) -> Function:
     rewrites = (over_squares(), differences_first(derivative.primal.inputs), double_angles())
     statements, changed = [], False
     for e in function.statements:
+        if e.target in forward or e.target in sharing or e.matrix is not None:
+            statements.append(e)
+            continue
         body = _inlined(e.body, locals_)
-        if e.target not in forward and e.matrix is None and (_suspect(e.body) or _by_length(body)):
+        if _suspect(e.body) or _by_length(body):
             own = [n for n in computed(body) if isinstance(n, Ref) and n.name not in well_scaled]
             of_inputs = all(n.name in function.inputs for n in own)
             other = filled_sums(e.body, numbers)

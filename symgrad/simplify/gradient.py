@@ -45,7 +45,7 @@ from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
 from .forward import without_dead
 from .normal import Normal, TooLarge
-from .reuse import with_reuse, without_copies
+from .reuse import added_up, entangled, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
 from .table import OF_INPUTS, stable_form, with_stable_slopes
@@ -54,7 +54,7 @@ from .write import Writer
 
 CANDIDATES = 12
 FAR = 1.5  # what costs so many times as much as another is not tried in other words
-LARGE = 150  # operations in one equation; a longer straight line is only cleaned, in linear time
+LARGE = 150  # operations that equations share; a longer straight line is only cleaned, in linear time
 
 
 def simplify(derivative: Derivative) -> Derivative:
@@ -65,13 +65,14 @@ def simplify(derivative: Derivative) -> Derivative:
         found = _simplified(derivative, derivative.equations)
         return replace(found, function=rewritten("cheapest form", given, found.function))
     own = {e.target for e in derivative.equations}
-    filled = with_filled(derivative.function, own) if own else derivative.function
+    sharing = entangled(derivative.equations, LARGE)
+    filled = with_filled(derivative.function, own, sharing) if own else derivative.function
     derivative = replace(derivative, function=rewritten("removable singularities", given, filled))
     found = _simplified(derivative, with_stable_slopes(derivative))
     function = rewritten("cheapest form", derivative.function, found.function)
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
-    function = rewritten("without cancellation", function, with_cancelled(derivative, function))
+    function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing))
     return replace(found, function=without_dead(function))
 
 
@@ -79,9 +80,9 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     joint = derivative.function
     forward = derivative.primal.statements
     gradient = [*map(_asked_once, with_reuse(forward, without_copies(gradient, derivative), joint))]
-    large = any(size(e.body) > LARGE for e in gradient)
-    candidates = [] if large else list(_candidates(derivative, forward, gradient))
-    best = min(candidates, key=lambda c: c.cost) if candidates else Candidate(tuple(gradient), (), 0)
+    candidates = [] if entangled(gradient, LARGE) else list(_candidates(derivative, forward, gradient))
+    cleaned = Candidate(tuple(added_up(gradient, joint.table)), (), 0)
+    best = min(candidates, key=lambda c: c.cost, default=cleaned)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
     found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
     final = without_copies(with_reuse((), best.equations, found.function, final=True), found)

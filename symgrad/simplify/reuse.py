@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 
-from ..expr import Expr, Ref, operator, postorder, ref, size, substitute, transformer
+from ..differentiate.chain import combined
+from ..expr import Apply, Expr, Ref, operator, postorder, preorder, ref, size, substitute, transformer
 from ..ir import (
     Box,
     Derivative,
     Equation,
     Function,
     Role,
+    Tensor,
     by_target,
     disjoint_writes,
     recurrent,
@@ -20,6 +22,53 @@ from ..ir import (
 )
 from ..ops import is_call
 from .match import Finder
+
+
+def entangled(equations: Sequence[Equation], operations: int) -> set[str]:
+    """The targets of equations that share what they compute, or read each other, and have more `operations` together,
+    shared ones counted once: in another form, a part of one would be computed twice."""
+    home: dict[str, str] = {}  # towards the target that all of a component have in common
+    first: dict[Expr, str] = {}  # the target for which an operation is computed
+    own = dict.fromkeys(e.target for e in equations)
+
+    def common(target: str) -> str:
+        while (above := home.get(target, target)) != target:
+            home[target] = target = home.get(above, above)
+        return target
+
+    for e in equations:
+        for node in preorder(e.expressions, lambda n: () if n in first else n.args):
+            other = first.setdefault(node, e.target) if isinstance(node, Apply) else getattr(node, "name", "")
+            if other in own and common(other) != common(e.target):
+                home[common(e.target)] = common(other)
+    sizes: dict[str, int] = {}
+    for target in first.values():
+        sizes[common(target)] = sizes.get(common(target), 0) + 1
+    return {target for target in own if sizes.get(common(target), 0) > operations}
+
+
+def added_up(gradient: Sequence[Equation], table: Mapping[str, Tensor]) -> list[Equation]:
+    """Contributions to one gradient, element by element, in one equation."""
+    loops = recurrent(gradient)
+    plain = {
+        target: [e.at(dict(zip(e.subscripts, equations[0].subscripts, strict=True))) for e in equations]
+        for target, equations in by_target(gradient).items()
+        if len(equations) > 1 and target not in loops and all(_adds(e, table[target]) for e in equations)
+    }
+    left = {target: len(equations) for target, equations in plain.items()}
+    result: list[Equation] = []
+    for e in gradient:
+        if e.target in plain:
+            left[e.target] -= 1
+            if left[e.target]:
+                continue
+            e = plain[e.target][0].with_body(reduce(partial(combined, "add"), (o.body for o in plain[e.target])))
+        result.append(e)
+    return result
+
+
+def _adds(e: Equation, target: Tensor) -> bool:
+    return e.reduce == "none" and e.where is None and not e.when and e.fills(target)
 
 
 def without_copies(gradient: Sequence[Equation], derivative: Derivative) -> list[Equation]:

@@ -49,10 +49,11 @@ CHOICES = 6  # parts of one formula that are tried as its variable
 LARGE = 60  # operations; longer formulas are left alone
 
 
-def with_filled(function: Function, only: Collection[str] = ()) -> Function:
+def with_filled(function: Function, only: Collection[str] = (), sharing: Collection[str] = ()) -> Function:
     """The function with the removable singularities of its equations filled.
 
-    only  in the equations of these tensors; all of them, if none is named
+    only     in the equations of these tensors; all of them, if none is named
+    sharing  tensors that have parts in common with others, whose sums stay as they are
     """
     numbers = {o.name for o in function.options} | {d.name for d in function.dims}
     own = {} if only else function.elementwise
@@ -74,7 +75,10 @@ def with_filled(function: Function, only: Collection[str] = ()) -> Function:
         return ref(squares[e.target].name, *u.args)
 
     filling = _Filling(numbers, square)
-    bodies = {e: e.body if only and e.target not in only else filling(e.body) for e in function.statements}
+    bodies = {
+        e: e.body if only and e.target not in only else filling(e.body, e.target not in sharing)
+        for e in function.statements
+    }
     if not only:  # what a sum of many loses is as much as its terms lose
         bodies = {e: body if body is not e.body or e.reduced else filling.sums(body) for e, body in bodies.items()}
     if all(body is e.body for e, body in bodies.items()):
@@ -118,12 +122,12 @@ class _Filling:
         self.numbers = numbers
         self.square = square
 
-    def __call__(self, root: Expr) -> Expr:
+    def __call__(self, root: Expr, sums: bool = True) -> Expr:
         if size(root) > LARGE:
             return root
         divides = any(map(_may_divide, postorder(root)))
         rooted = any(self.square(n) is not None for n in postorder(root))
-        return self._singular(root) if divides or rooted else root
+        return self._singular(root, sums) if divides or rooted else root
 
     def sums(self, root: Expr) -> Expr:
         """`root` with the sums in it that cancel filled, each as a whole."""
@@ -150,8 +154,8 @@ class _Filling:
                     return self._of(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
         return None
 
-    def _singular(self, root: Expr) -> Expr:
-        ways = (self._product, self._root, self._guarded, self._cancelling)
+    def _singular(self, root: Expr, sums: bool) -> Expr:
+        ways = (self._product, self._root, self._guarded, *([self._cancelling] if sums else []))
 
         def whole(node: Expr) -> Expr | None:
             assert isinstance(node, Apply)

@@ -1,0 +1,91 @@
+"""Long formulas of scalars: what backward computes, shared values once, beside what forward computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import symgrad as sg
+from symgrad.expr import size
+from symgrad.pipeline import printed
+
+
+def reprojection(
+    r0: Any, r1: Any, r2: Any, c0: Any, c1: Any, c2: Any, f: Any, u0: Any, v0: Any, k1: Any, k2: Any,
+    x: Any, y: Any, z: Any, weight: Any, u: Any, v: Any,
+) -> Any:  # fmt: skip
+    """A point, turned by a rotation vector about a camera, as that sees it with radial distortion."""
+    angle = sg.sqrt(r0 * r0 + r1 * r1 + r2 * r2)
+    c, s = sg.cos(angle), sg.sin(angle)
+    over = 1 / angle
+    w = [r0 * over, r1 * over, r2 * over]
+    x, y, z = x - c0, y - c1, z - c2
+    along = (w[0] * x + w[1] * y + w[2] * z) * (1 - c)
+    across = [w[1] * z - w[2] * y, w[2] * x - w[0] * z, w[0] * y - w[1] * x]
+    p = [a * c + b * s + n * along for a, b, n in zip((x, y, z), across, w, strict=True)]
+    a, b = p[0] / p[2], p[1] / p[2]
+    square = a * a + b * b
+    scale = 1 + k1 * square + k2 * square * square
+    return weight * (a * scale * f + u0 - u), weight * (b * scale * f + v0 - v), 1 - weight * weight
+
+
+def arm(*angles: Any) -> tuple[Any, ...]:
+    """The place and the frame at the end of links that turn about alternate axes."""
+    place: list[Any] = [0, 0, 0]
+    frame: list[list[Any]] = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    for k, q in enumerate(angles):
+        c, s, i, j = sg.cos(q), sg.sin(q), k % 2, k % 2 + 1
+        frame = [list(row) for row in zip(*frame, strict=True)]
+        first, second = frame[i], frame[j]
+        frame[i] = [a * c + b * s for a, b in zip(first, second, strict=True)]
+        frame[j] = [b * c - a * s for a, b in zip(first, second, strict=True)]
+        frame = [list(row) for row in zip(*frame, strict=True)]
+        place = [p + 0.4 * row[2] for p, row in zip(place, frame, strict=True)]
+    return (*place, *(a for row in frame for a in row))
+
+
+def joints(q0: Any, q1: Any, q2: Any, q3: Any, q4: Any, q5: Any, q6: Any) -> Any:
+    return arm(q0, q1, q2, q3, q4, q5, q6)
+
+
+def steps(x: Any, y: Any, a: Any, b: Any, c: Any) -> Any:
+    for _ in range(16):
+        x, y = sg.sin(a * x + b * y), x * y + c
+    return x, y
+
+
+def valley(x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any, x6: Any, x7: Any) -> Any:
+    x = (x0, x1, x2, x3, x4, x5, x6, x7) * 4
+    return sum(100 * (b - a * a) ** 2 + (1 - a * b) ** 2 for a, b in zip(x, (*x[3:], *x[:3]), strict=True))
+
+
+RATIOS: dict[str, tuple[Callable[..., Any], float]] = {  # operations of backward for each of forward
+    "reprojection": (reprojection, 3.0),
+    "arm of seven joints": (joints, 3.0),
+    "recurrence of 16 steps": (steps, 3.2),
+    "valley": (valley, 2.0),
+}
+
+
+@pytest.mark.parametrize(("formula", "ratio"), RATIOS.values(), ids=RATIOS)
+def test_backward_is_a_small_multiple_of_forward(formula: Callable[..., Any], ratio: float) -> None:
+    program = printed(sg.function(formula), "c").program
+    forward, backward = (size(*(e.body for e in p.equations)) for p in (program.forward, program.backward))
+    assert backward <= ratio * forward, (backward, forward)
+
+
+@pytest.mark.parametrize("formula", [formula for formula, _ in RATIOS.values()], ids=RATIOS)
+def test_long_formulas_are_right(formula: Callable[..., Any]) -> None:
+    assert sg.check(sg.function(formula), to="c").ok
+
+
+def test_a_value_has_one_form() -> None:
+    (text,) = (t for name, t in sg.generate(sg.function(reprojection), to="numpy").items() if name.endswith(".py"))
+    backward = text[text.index("def backward") :].split("\n\n\n")[0]
+    assert backward.count("np.sin(") == backward.count("np.sqrt(") == 1
+
+
+def test_contributions_to_an_output_that_others_read_are_added_in_one_line() -> None:
+    assert " += " not in sg.generate(sg.function(joints), to="c")["joints.c"].split("joints_backward")[1]
