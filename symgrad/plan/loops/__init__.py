@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...domain import Domain
@@ -35,6 +35,7 @@ from .data import (
 )
 from .flat import at_each_point, flatten, pointwise, size_names
 from .fuse import fuse, merged_calls
+from .guards import Asked
 from .memory import Memory, last_homes, shared_memory, split_literals
 from .names import distinct_scalars, name_scalars
 from .notes import place_notes
@@ -61,7 +62,8 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     primal = program.derivative.primal
     table = program.table_of(procedure)
     computed = {name for step in procedure.steps for name in step.targets}
-    kept = set(procedure.returns) | (set(program.saved) if procedure is program.forward else set())
+    asked = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
+    kept = set(asked)
     temporaries, results = computed - kept, computed & kept
     optional = _optional(program, procedure)
     sizes = set(size_names(program).values())
@@ -78,7 +80,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     sequence = steps_in_sequence([again.expanded(step) for step in again.steps])
     block: Block = ()
     for s in sequence:
-        block += _guarded(steps[s.targets], again(order.item(steps[s.targets])), block)
+        block += _guarded(steps[s.targets], again(order.item(steps[s.targets])), block, procedure.returns)
     table |= order.scratch
     temporaries = temporaries | set(order.scratch)
     block, new = split_literals(block, table, temporaries)
@@ -87,7 +89,9 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     shared = shared_memory(sequence, table, temporaries)
     homes = last_homes(shared)
     partial = {s.target for s in needed if isinstance(s, Step) and s.begins}
-    block = merged_calls(fuse(block, homes), homes)
+    places = {name: place for place, name in enumerate(asked)}
+    serves = {name: frozenset(s.serves) for s in needed for name in s.targets if s.serves and table[name].shape}
+    block = merged_calls(fuse(block, Asked(places, serves, homes)), homes)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
@@ -117,10 +121,12 @@ def _settled(step: Item, program: Program, procedure: Procedure, of: Mapping[str
     return replace(step.mapped(settled, lambda size: size), when=when)
 
 
-def _guarded(step: Item, block: Block, before: Block) -> Block:
-    """The loops of a step under the conditions on which it is needed; a number that several gradients need is simply
-    computed, if what it reads is there on no condition."""
-    if len(step.serves) > 1 and not step.when and not any(isinstance(n, Loop) for n in walk(block)):
+def _guarded(step: Item, block: Block, before: Block, results: Sequence[str]) -> Block:
+    """The loops of a step under the conditions on which it is needed. A number that several gradients need, and what
+    all of them do, is simply computed, if what it reads is there on no condition."""
+    plain = not any(isinstance(n, Loop) for n in walk(block))
+    for_all = {*step.serves} >= {*results} and not any(r.name in results for n in walk(block) for r in stores(n))
+    if len(step.serves) > 1 and not step.when and (plain or for_all):
         inside = (n for guard in before if isinstance(guard, Guard) for n in walk(guard.body))
         stored = {r.name for n in inside for r in stores(n)}
         if stored.isdisjoint(r.name for n in walk(block) for e in expressions(n) for r in refs(e)):

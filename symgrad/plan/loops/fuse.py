@@ -5,73 +5,74 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeGuard
 
-from ...expr import Const, Expr, Index, substitution
-from .data import Block, Call, Guard, Local, Loop, Node, Note, Rewriter, Store, walk, with_inner
+from ...expr import Const, Expr, Index, refs, substitution
+from .data import Block, Call, Guard, Local, Loop, Node, Note, Rewriter, Store, expressions, walk, with_inner
 from .dependence import Accesses, accesses, either_way, same_place
+from .guards import Asked, around_loops, conditions, inside_loops, same_guard
 from .notes import is_start
 from .settle import without_notes
 
 FAR = 24  # statements between two loops that may still become one
 
 
-def fuse(block: Block, memory: Mapping[str, str]) -> Block:
+def fuse(block: Block, asked: Asked, outer: Guard | None = None) -> Block:
     """`block` with neighbouring loops fused, then the loops inside them.
 
-    memory  tensor -> the tensor in whose memory it will stand
+    outer  the guard around it
     """
+    done = _neighbours(inside_loops(block), asked)
+    while len(again := _neighbours(done, asked)) < len(done):  # loops of several results may fuse with more of them
+        done = again
+    found: list[Node] = []
+    for node in around_loops(done, asked, outer):
+        inside = outer if not isinstance(node, Guard) else None if node.otherwise else node
+        found.append(with_inner(node, partial(fuse, asked=asked, outer=inside)))
+    return tuple(found)
+
+
+def _neighbours(block: Sequence[Node], asked: Asked) -> list[Node]:
+    """Each node of `block` in the place it belongs to, in the order of the block."""
     done: list[Node] = []
-    for node in _guarded_in_place(block, memory):
-        first = done[-1] if done else None
-        if isinstance(node, Guard) and isinstance(first, Guard) and _same_guard(first, node):
-            done[-1] = replace(first, body=(*first.body, *node.body))
+    for node in block:
+        if isinstance(node, Guard):
+            _place(done, node, asked)
+        elif not (isinstance(node, Loop) and _fuse_back(done, node, asked.memory)):
+            done.append(_with_sources(done, node, asked.memory) if isinstance(node, Loop) else node)
+    return done
+
+
+def _place(done: list[Node], node: Guard, asked: Asked) -> None:
+    """Put a guard after what is done: what it stores of accumulators right behind their loop; all else beside what is
+    done on the same condition, where nothing between is in the way."""
+    memory = asked.memory
+    if _keeps_accumulators(node):
+        place = len(done)
+        while place and _apart(node, done[place - 1 : place], memory):
+            place -= 1
+        while place < len(done) and _keeps_accumulators(other := done[place]) and asked.rank(other) <= asked.rank(node):
+            place += 1
+        done.insert(place, node)
+        return
+    begin = _above(done, len(done))
+    notes = tuple(done[begin:])
+    for place in range(begin - 1, -1, -1):
+        first = done[place]
+        if not isinstance(first, Guard) or not same_guard(first, node):
             continue
-        if not (isinstance(node, Loop) and _fuse_back(done, node, memory)):
-            done.append(_with_sources(done, node, memory) if isinstance(node, Loop) else node)
-    return tuple([with_inner(node, partial(fuse, memory=memory)) for node in done])
-
-
-def _guarded_in_place(block: Block, memory: Mapping[str, str]) -> Block:
-    """`block` with a loop of one gradient inside that of several gradients before it, under its own guard, where it
-    alone reads what that one writes."""
-    nodes = list(block)
-    hosts: list[int] = []  # the guards of several results
-    for n, node in enumerate(nodes):
-        for m in reversed(hosts) if isinstance(node, Guard) else ():
-            moved = _moved_in(nodes, m, n, memory)
-            if moved is not None:
-                nodes[m], rest = moved
-                return _guarded_in_place((*nodes[:n], *rest, *nodes[n + 1 :]), memory)
-        hosts += [n] if isinstance(node, Guard) and len(node.wanted) > 1 else []
-    return tuple(nodes)
-
-
-def _moved_in(nodes: Sequence[Node], m: int, n: int, memory: Mapping[str, str]) -> tuple[Guard, Block] | None:
-    """The guard `m` with a loop of the guard `n`, and what is left of that; None if none may move."""
-    first, second = nodes[m], nodes[n]
-    if not (isinstance(first, Guard) and isinstance(second, Guard)) or first.otherwise or second.otherwise:
-        return None
-    if first.when != second.when or not set(second.wanted) < set(first.wanted):
-        return None
-    for k, loop in enumerate(second.body):
-        for p in range(len(first.body) - 1, -1, -1) if isinstance(loop, Loop) else ():
-            host = first.body[p]
-            if not (isinstance(host, Loop) and isinstance(loop, Loop)):
-                continue
-            between = (*first.body[p + 1 :], *nodes[m + 1 : n], *second.body[:k])
-            others = (*nodes[:m], *first.body[:p], *between, *second.body[k + 1 :], *nodes[n + 1 :])
-            if not (_alone(host, loop, others, memory) and _apart(loop, between, memory)):
-                continue
-            turned = host.reverse is loop.reverse or either_way(loop, memory)
-            if not (turned and _fusible(host, replace(loop, reverse=host.reverse), memory)):
-                continue
-            begin = _above(second.body, k)
-            moved = _renaming(loop.index, host.index).block((*second.body[begin:k], *loop.body))
-            host = replace(host, body=(*host.body, Guard(second.wanted, (), moved)))
-            rest = (*second.body[:begin], *second.body[k + 1 :])
-            body = (*first.body[:p], host, *first.body[p + 1 :])
-            return replace(first, body=body), (replace(second, body=rest),) if rest else ()
-    return None
+        between = done[place + 1 : begin]
+        both = replace(first, body=(*first.body, *notes, *node.body))
+        if _apart(first, between, memory):
+            done[begin:] = [both]
+            del done[place]
+        elif _apart(node, between, memory):
+            del done[begin:]
+            done[place] = both
+        else:
+            done.append(node)
+        return
+    done.append(node)
 
 
 def _above(nodes: Sequence[Node], place: int) -> int:
@@ -79,17 +80,6 @@ def _above(nodes: Sequence[Node], place: int) -> int:
     while place and isinstance(nodes[place - 1], Note):
         place -= 1
     return place
-
-
-def _alone(host: Loop, loop: Loop, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
-    """Whether `loop` alone reads an array that `host` writes."""
-    theirs, mine = accesses(host.body, memory), accesses(loop.body, memory)
-    passed = {name for name, (_, written) in theirs.items() if written and _is_array(theirs, name) and name in mine}
-    return bool(passed and passed - accesses(tuple(others), memory).keys())
-
-
-def _same_guard(a: Guard, b: Guard) -> bool:
-    return (a.wanted, a.when) == (b.wanted, b.when) and not (a.otherwise or b.otherwise)
 
 
 def _fuse_back(done: list[Node], node: Loop, memory: Mapping[str, str]) -> bool:
@@ -133,10 +123,10 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
         between = done[place]
         if isinstance(between, Note) or is_start(between):
             continue
-        if not isinstance(between, (Loop, Store)):
+        if not isinstance(between, (Loop, Store, Guard)):
             break
         theirs = accesses((between,), memory)
-        if isinstance(between, Loop) and _fusible(between, node, memory):
+        if isinstance(between, Loop) and _takes_up(between, node, memory):
             found = place
             if any(_is_array(mine, name) for name in theirs):
                 break
@@ -145,13 +135,22 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
     return found
 
 
+def _takes_up(first: Loop, node: Loop, memory: Mapping[str, str]) -> bool:
+    """Whether `node` can be one with `first`, also where it reads what that one writes and that runs the other way."""
+    if first.reverse is not node.reverse:
+        if not _passes(first, node, memory) or not either_way(node, memory):
+            return False
+        node = replace(node, reverse=first.reverse)
+    return _fusible(first, node, memory)
+
+
 def _with_sources(done: list[Node], node: Loop, memory: Mapping[str, str]) -> Loop:
     """The loop `node` together with those before it whose values it alone takes up, turn by turn: what stands between
     may be in the way of `node`, but not of them."""
     between: list[Node] = []
     for place in range(len(done) - 1, max(-1, len(done) - 1 - FAR), -1):
         first = done[place]
-        if not isinstance(first, (Loop, Store, Note, Local)):
+        if not isinstance(first, (Loop, Store, Note, Local, Guard)):
             break
         if isinstance(first, Loop) and _is_source(first, node, memory) and _apart(first, between, memory):
             begin, mine = _above(done, place), _above(done, len(done))
@@ -178,7 +177,7 @@ def _passes(first: Loop, node: Loop, memory: Mapping[str, str]) -> bool:
     return any(written and _is_array(theirs, name) and name in mine for name, (_, written) in theirs.items())
 
 
-def _apart(node: Loop, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
+def _apart(node: Loop | Guard, others: Sequence[Node], memory: Mapping[str, str]) -> bool:
     """Whether the others neither write what `node` touches nor touch what it writes."""
     mine, theirs = accesses((node,), memory), accesses(tuple(others), memory)
     declared = {n.name for n in walk(tuple(others)) if isinstance(n, Local)}
@@ -228,8 +227,16 @@ def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
         passes = True
         if not same_place(reads, a.index, second[name][0], b.index):
             return False
+    if conditions(a) != conditions(b):
+        return any(written and _is_array(first, name) and name in second for name, (_, written) in first.items())
     deep = _depth(a.body) or _depth(b.body)
     return passes or not deep or _alike(a, b, rename) or _rows_of_one(a, first, b, second)
+
+
+def _keeps_accumulators(node: Node) -> TypeGuard[Guard]:
+    """Whether a guard stores what has been added up before it."""
+    roots = [e for n in node.body for e in expressions(n)] if isinstance(node, Guard) else []
+    return any("#" in r.name for r in refs(*roots))
 
 
 def _is_array(accesses: Accesses, name: str) -> bool:

@@ -72,10 +72,11 @@ def _choose(
 ) -> None:
     visible, counters = set(visible), dict(numbers)
     stored = {n.value: n.element for n in reversed(block) if isinstance(n, Store)}
+    accumulators = Counter(n.name.split("#")[0] for n in block if isinstance(n, Local) and "#" in n.name)
     for node in block:
         if isinstance(node, Local) and set("#@") & set(node.name):
             word = node.name.split("#")[0].split("@")[0].replace("~", "")
-            if word in visible:
+            if word in visible or accumulators[word] > 1:
                 element = stored.get(ref(node.name))
                 if element is not None:
                     word = value_name(ref(chosen.get(element.name, element.name), *element.subscripts))

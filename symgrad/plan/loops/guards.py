@@ -1,0 +1,209 @@
+"""Guards of results, and the loops of several results as one: a guard goes inside the loops it is around, where these
+may fuse with those of other results, and comes out again around what is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeGuard
+
+from ...expr import refs
+from .data import Block, Guard, Local, Loop, Node, Note, Store, expressions, stores, walk
+from .notes import is_start
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What guards ask for.
+
+    places  of the results, in the order in which a guard names them
+    serves  array -> the results that it is computed for; all of them, if it is not here
+    memory  tensor -> the tensor in whose memory it will stand
+    """
+
+    places: Mapping[str, int]
+    serves: Mapping[str, frozenset[str]]
+    memory: Mapping[str, str]
+
+    def rank(self, guard: Guard) -> list[int]:
+        """Where a guard stands among others."""
+        return [self.places[name] for name in guard.wanted]
+
+    def common(self, asked: set[Guard | None]) -> Guard | None:
+        """The condition of a loop each of whose statements has one of these; None if one may have another."""
+        guards = [g for g in asked if g is not None]
+        names = {name for g in guards for name in g.wanted}
+        if len(guards) < len(asked) or len({g.when for g in guards}) != 1:
+            return None
+        return Guard(tuple(sorted(names, key=self.places.__getitem__)), guards[0].when, ())
+
+
+def inside_loops(block: Block) -> Block:
+    """`block` with the guards of results inside the loops that they are around."""
+    done: list[Node] = []
+    for node in block:
+        if not _opens(node):
+            done.append(node)
+            continue
+        for n in node.body:
+            if isinstance(n, Loop):
+                done.append(replace(n, body=(_only_if(node, n.body),)))
+            else:
+                done.append(n if isinstance(n, Note) or is_start(n) else _only_if(node, (n,)))
+    return tuple(done)
+
+
+def _opens(node: Node) -> TypeGuard[Guard]:
+    """Whether nothing but accumulators and elements stands beside the loops of the guard of some results."""
+    if not isinstance(node, Guard) or node.otherwise or not node.wanted:
+        return False
+    plain = all(isinstance(n, (Loop, Note, Store)) or is_start(n) for n in node.body)
+    return plain and any(isinstance(n, Loop) for n in node.body)
+
+
+def _only_if(guard: Guard, body: Block) -> Guard:
+    return Guard(guard.wanted, guard.when, body)
+
+
+def conditions(loop: Loop) -> set[Guard | None]:
+    """On which conditions a loop does what it does, as guards of nothing."""
+    nodes = (n for n in loop.body if not isinstance(n, Note))
+    return {_only_if(n, ()) if isinstance(n, Guard) and n.wanted and not n.otherwise else None for n in nodes}
+
+
+def around_loops(block: Sequence[Node], asked: Asked, outer: Guard | None) -> Block:
+    """`block` with a guard around each loop whose statements all have one; what is done for any result needs none.
+
+    outer  the guard around the block
+    """
+    done: list[Node] = []
+    heads: list[Node] = []
+    for node in block:
+        if isinstance(node, Note) or is_start(node):
+            heads.append(node)
+            continue
+        if isinstance(node, Loop):
+            guard = asked.common(conditions(node))
+            node = replace(node, body=_lifted(node.body, asked, guard or outer))
+            everything = guard is not None and len(guard.wanted) == len(asked.places) > 1
+            if guard is not None and not everything and not (outer and same_guard(guard, outer)):
+                done.append(replace(guard, body=(*heads, node)))
+                heads = []
+                continue
+        done += (*heads, node)
+        heads = []
+    return _free_scalars(_merged(_scoped((*done, *heads))), asked)
+
+
+def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
+    """The body of a loop without the guards that ask what the one around it does. What several results are computed
+    from is computed on no condition, and in an innermost loop all but the elements of results, so that a compiler makes
+    vectors of it; as long as it reads nothing that has not been computed."""
+    innermost = not any(isinstance(n, Loop) for n in walk(body))
+    wanted = asked.places.keys() if around is None else {*around.wanted}
+    notes: list[Node] = []
+    done: list[Node] = []
+    last: list[Guard] = []  # what stores elements that nobody reads
+    read = {r.name for n in walk(body) for e in expressions(n) for r in refs(e)}
+    own = {r.name for n in walk(body) for r in stores(n)}
+    missing = {n for n, serves in asked.serves.items() if not serves >= wanted and n not in own}
+    for node in body:
+        if isinstance(node, Guard) and around is not None and same_guard(node, around):
+            done += node.body
+            continue
+        if not isinstance(node, Guard) or not node.wanted or node.when or node.otherwise:
+            (notes if innermost and isinstance(node, Note) else done).append(node)
+            continue
+        for n in node.body:
+            stored = {r.name for m in walk((n,)) for r in stores(m)}
+            reads = {r.name for m in walk((n,)) for e in expressions(m) for r in refs(e)}
+            results = {asked.memory.get(name, name) for name in stored} & asked.places.keys()
+            free = not results and missing.isdisjoint(reads) and not any(isinstance(m, Loop) for m in walk((n,)))
+            if innermost and isinstance(n, Note):
+                notes.append(n)
+            elif free and (innermost or len(node.wanted) > 1):
+                done.append(n)
+            elif innermost and results and stored.isdisjoint(read):
+                last.append(_only_if(node, (n,)))
+            else:
+                done.append(_only_if(node, (n,)))
+                missing |= stored
+    notes.sort(key=lambda note: max((asked.places.get(name, -1) for name in _told(note)), default=-1))
+    last.sort(key=asked.rank)
+    return _merged((*notes, *done, *last))
+
+
+def _free_scalars(block: Block, asked: Asked) -> Block:
+    """`block` with scalars on no condition, if they are read where it need not hold."""
+    reads = [*_reads(block, frozenset())]
+    done: list[Node] = []
+    for node in block:
+        if isinstance(node, Guard) and node.wanted and not node.when and not node.otherwise:
+            stored = {r for n in walk(node.body) for r in stores(n)}
+            plain = all(isinstance(n, (Store, Note)) for n in node.body) and not any(r.subscripts for r in stored)
+            names = {r.name for r in stored}
+            free = plain and names.isdisjoint(asked.places)
+            if free and any(name in names and not (only and only <= {*node.wanted}) for name, only in reads):
+                done += node.body
+                continue
+        done.append(node)
+    return tuple(done)
+
+
+def _reads(block: Block, wanted: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The scalars that are read, and for which results alone; for any, if there are none."""
+    for n in block:
+        yield from ((r.name, wanted) for e in expressions(n) for r in refs(e) if not r.subscripts)
+        inside = frozenset(n.wanted) if isinstance(n, Guard) and n.wanted else wanted
+        for inner in n.blocks:
+            yield from _reads(inner, inside)
+
+
+def _told(note: Node) -> list[str]:
+    return [e.target for e in note.equations] if isinstance(note, Note) else []
+
+
+def _scoped(units: Sequence[Node]) -> Block:
+    """Each guard with what reads the scalars that are declared in it."""
+    done: list[Node] = []
+    place = 0
+    while place < len(units):
+        node, place = units[place], place + 1
+        if isinstance(node, Guard):
+            own, end = _declared((node,)), place
+            for last, other in enumerate(units[place:], place + 1):
+                if own & {r.name for m in walk((other,)) for r in refs(*expressions(m))}:
+                    own |= _declared(units[end:last])
+                    end = last
+            inner = _scoped(units[place:end])
+            body = (*node.body, *(m for n in inner for m in (n.body if _asks(n, node) else (n,))))
+            node = replace(node, body=_merged(body)) if inner else node
+            place = end
+        done.append(node)
+    return tuple(done)
+
+
+def _declared(nodes: Iterable[Node]) -> set[str]:
+    """The scalars that are declared in guards."""
+    return {n.name for guard in nodes if isinstance(guard, Guard) for n in guard.body if isinstance(n, Local)}
+
+
+def _asks(node: Node, guard: Guard) -> TypeGuard[Guard]:
+    return isinstance(node, Guard) and same_guard(node, guard)
+
+
+def _merged(block: Iterable[Node]) -> Block:
+    """Neighbouring guards of the same results as one."""
+    done: list[Node] = []
+    for node in block:
+        first = done[-1] if done else None
+        if isinstance(first, Guard) and _asks(node, first):
+            done[-1] = replace(first, body=(*first.body, *node.body))
+        else:
+            done.append(node)
+    return tuple(done)
+
+
+def same_guard(a: Guard, b: Guard) -> bool:
+    """Whether both ask the same, and do nothing otherwise."""
+    return (a.wanted, a.when) == (b.wanted, b.when) and not (a.otherwise or b.otherwise)
