@@ -36,7 +36,7 @@ import numpy as np
 
 from symgrad import parse, pipeline
 
-from .printed_c import Call, as_one_file, calls, point_functions, printed
+from .printed_c import Call, Content, as_one_file, calls, point_functions, printed
 from .work import POINTS, ROWS, Row, declared
 
 FILE = Path(__file__).with_name("counts.json")
@@ -108,11 +108,10 @@ def _counted(profile: str) -> tuple[int, int]:
 
 def _program(row: Row) -> str:
     """The printed file, and a main that calls its functions at the small sizes."""
-    code = printed(row)
-    arguments, cotangent = row.arguments(small=True), row.cotangent(small=True)
+    code, job = printed(row), row.job(small=True)
     text = as_one_file(code.files)
     if row.kind == "point":
-        point, x, v = POINTS[row.formula], np.ravel(np.stack(arguments).T), np.ravel(cotangent.T)
+        point, x, v = POINTS[row.formula], np.ravel(np.stack(job.arguments).T), np.ravel(job.cotangent.T)
         n, m = len(point.names), point.results
         memory = [_array("x", x), _array("v", v), f"static double y[{m}], g[{len(row.wrt)}];"]
         turns = f"for (int k = 0; k < {row.small[0]}; ++k)"
@@ -121,7 +120,7 @@ def _program(row: Row) -> str:
         # calls of one point are calls: not written into main
         text += re.sub(r"(?m)^void run_", "__attribute__((noinline)) void run_", point_functions(row, code))
     else:
-        found = calls(row, code, arguments, cotangent)
+        found = calls(job, code)
         names: dict[int, str] = {}
         memory = []
         forward = _called(found.alone, names, memory)
@@ -131,12 +130,20 @@ def _program(row: Row) -> str:
 
 def _called(call: Call, names: dict[int, str], memory: list[str]) -> str:
     """A call in C; its arrays come to `memory`."""
-    for a in call.arguments:
-        if isinstance(a, np.ndarray) and id(a) not in names:
-            names[id(a)] = f"memory_{len(names)}"
-            memory.append(_array(names[id(a)], a))
-    passed = ("NULL" if a is None else names[id(a)] if isinstance(a, np.ndarray) else repr(a) for a in call.arguments)
-    return f"{call.name}({', '.join(passed)});"
+
+    def passed(value: Any) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, Content):
+            return f"*{passed(value.memory)}"
+        if not isinstance(value, np.ndarray):
+            return repr(value)
+        if id(value) not in names:
+            names[id(value)] = f"memory_{len(names)}"
+            memory.append(_array(names[id(value)], value))
+        return names[id(value)]
+
+    return f"{call.name}({', '.join(map(passed, call.arguments))});"
 
 
 def _array(name: str, a: Any) -> str:

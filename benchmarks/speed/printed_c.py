@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -12,16 +12,23 @@ import numpy as np
 from symgrad import pipeline
 from symgrad.ir import Dtype, bind, extent_of, shape_of
 
-from .work import POINTS, Row, declared
+from .work import POINTS, Job, Row, declared
 
 Array = np.ndarray[Any, Any]
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
 
 
 @dataclass(frozen=True)
+class Content:
+    """The number that is in memory when the call is made."""
+
+    memory: Array
+
+
+@dataclass(frozen=True)
 class Call:
     """A function of the printed file, and what it is given: arrays for memory, None for what is absent or not wanted,
-    numbers for the rest."""
+    for the rest numbers, or the content of what forward saves."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -42,10 +49,10 @@ class Calls:
 
     @property
     def bytes(self) -> int:
-        """Of results, of what is saved, and of the workspace."""
-        calls = (self.alone, self.saving or self.alone, self.backward)
-        arrays = {id(a): a for call in calls for a in call.arguments if isinstance(a, np.ndarray) and a.flags.writeable}
-        return sum(a.nbytes for a in arrays.values())
+        """Of results, of what is saved, and of the workspace, from arguments to gradients."""
+        given = [a for call in (self.saving, self.backward) if call for a in call.arguments]
+        written = {id(a): a for a in given if isinstance(a, np.ndarray) and a.flags.writeable}
+        return sum(a.nbytes for a in written.values())
 
 
 def printed(row: Row) -> pipeline.Printed:
@@ -60,13 +67,14 @@ def as_one_file(files: Mapping[str, str]) -> str:
     return source.replace(f'#include "{header}"', files[header])
 
 
-def calls(row: Row, code: pipeline.Printed, arguments: Sequence[Array], cotangent: Array) -> Calls:
+def calls(job: Job, code: pipeline.Printed) -> Calls:
     """The calls of a row of arrays, or of a batch."""
+    row = job.row
     program, functions = code.program, {f.function.role: f for f in code.backend.functions(code.program)}
     primal = program.derivative.primal
     ending = "_batch" if "forward_batch" in functions else ""
-    seeds = [cotangent] if row.kind == "tensor" else [*cotangent]
-    inputs = dict(zip(primal.inputs, map(_read_only, arguments), strict=True))
+    seeds = [job.cotangent] if row.kind == "tensor" else [*job.cotangent]
+    inputs = dict(zip(primal.inputs, map(_read_only, job.arguments), strict=True))
     sizes: dict[str, Any] = bind(primal, inputs)
     options = {o.name: row.options.get(o.name, o.default) for o in primal.options}
     extents = options | sizes | {"batch" if n == "..." else n.removeprefix("*"): size for n, size in sizes.items()}
@@ -102,7 +110,7 @@ def calls(row: Row, code: pipeline.Printed, arguments: Sequence[Array], cotangen
                     kept = p.role != "saved" or saves
                     values.append({**inputs, **results}[p.tensor] if kept else None)
         pairs = zip(function.parameters, values, strict=True)
-        return Call(function.name, tuple(v if p.type.pointer or v is None else _number(v) for p, v in pairs))
+        return Call(function.name, tuple(v if p.type.pointer or v is None else _by_value(v) for p, v in pairs))
 
     needs = set(program.saved) - set(inputs)
     return Calls(
@@ -120,8 +128,10 @@ def _read_only(a: Array) -> Array:
     return view
 
 
-def _number(value: Any) -> int | float:
-    return value.item() if isinstance(value, np.ndarray | np.generic) else value
+def _by_value(value: Any) -> int | float | Content:
+    if isinstance(value, np.ndarray):
+        return Content(value) if value.flags.writeable else value.item()
+    return value
 
 
 def point_functions(row: Row, code: pipeline.Printed) -> str:

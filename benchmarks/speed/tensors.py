@@ -109,6 +109,12 @@ TENSORS = {
         lambda o, a: o.conv2d(*a),
         lambda b, c, h, w, f: 2 * 9 * c * h * w,
     ),
+    "max_pool2d": Tensors(
+        _normal(lambda b, c, h, w: (b, c, h, w)),
+        lambda b, c, h, w: (b, c, h // 2, w // 2),
+        _library("max_pool2d"),
+        lambda o, a: o.max_pool2d(a[0]),
+    ),
     "attention": Tensors(
         _normal(*[lambda b, n, d: (b, n, d)] * 3),
         lambda b, n, d: (b, n, d),
@@ -127,7 +133,7 @@ TENSORS = {
         lambda d, k, n: (),
         lambda sg: sg.parse(GMM),
         _gmm,
-        lambda d, k, n: 64 * (k * d + k + 3 * d + 3) + k * d,
+        lambda d, k, n: 64 * (k + 3 * d + 2) + k * d,
     ),
     "linear": Tensors(
         _normal(lambda n, k, m: (n, k), lambda n, k, m: (m, k), lambda n, k, m: (m,)),

@@ -1,0 +1,117 @@
+"""Why a row misses its goal, and what comes next: from the printed text, the compiled code, and parts timed alone.
+
+report.py prints those that still miss; one that meets its goal stays silent, and one without a reason says so.
+"""
+
+from .work import OURS, OURS_NUMPY
+
+BA = (
+    "Sines of the whole angle and of half of it (which keeps the digits of 1 - cos), where the floor has one, and "
+    "divisions by the depth and the angle that are not shared: with -freciprocal-math, which does, a fifth of it "
+    "goes. Next: a reciprocal once for a divisor that stands in several quotients."
+)
+UNASKED = "forward, which is run for what it saves, computes a result that nobody asked for"
+COLUMNS = (
+    "Each operation makes an array of 0.8 MB, and two operands and a result do not stay in the cache of one core. "
+    "Next: slices of a few thousand points, and `out=` where it stays readable."
+)
+THIRD = f"{UNASKED.capitalize()}: a third product."
+WINDOWS = "An `einsum` over windows. Next: an equation that is a convolution is the framework's."
+POOL = "The maximum of windows, and a mask over them. Next: an equation that is a pool is the framework's."
+
+IN_C = {
+    "ba": BA,
+    "ba_batch": (
+        "callgrind: the slope of cos(sqrt(s)) near 0, a function of the file, calls the C library's sine, a point at a "
+        "time, in a loop that is vectors otherwise; it has a third sine, too. Next: the vectors' sine there as well."
+    ),
+    "ba_jacobian": (
+        "It is three calls of backward, each of which computes the rotation anew, with cotangents that are mostly 0. "
+        "Next: a Jacobian that is printed, as `sg.jacobian` has it in mathematics."
+    ),
+    "arm": "The floor knows that a joint's gradient is a moment about its axis; ours goes back through rotations.",
+    "quadrotor": (
+        f"{UNASKED.capitalize()}: a third of the instructions; and backward computes the stages of the step anew. "
+        "Next: save by cost, so that forward is not needed or the stages are kept."
+    ),
+    "quadrotor_batch": f"As at a point: {UNASKED}. Next: save by cost.",
+    "softmax_ce": (
+        "exp twice, in forward for the sum that it saves and in backward, where the floor keeps the first in the "
+        "gradient's memory; and two divisions for each element, a tenth of the time. Next: one factor for each row."
+    ),
+    "layer_norm": (
+        f"The arguments are read seven times, by the floor three times: {UNASKED}, and each gradient has a loop of its "
+        "own. Next: one loop for the gradients that are asked for."
+    ),
+    "gelu": (
+        "Four exponentials for each element, most of the instructions: two in erfc and two in the bell, so that "
+        "their tails keep their digits. Next: erfc and the bell share theirs."
+    ),
+    "chain": (
+        "A loop for each value, under `if (grad_...)`, with arrays of 8 MB between them: memory is the limit. "
+        "Next: one loop for all gradients, guarded inside."
+    ),
+    "conv2d": (
+        "A product for each image, row and tap, and each packs its panels. Next: all taps gathered into one panel."
+    ),
+    "attention": f"The products are at the floor's speed; {UNASKED}. Next: save by cost.",
+    "gmm": (
+        "The innermost loops run over the ten dimensions, the triangle's over fewer; the floor's run over 64 points. "
+        "Next: points innermost, in blocks."
+    ),
+    "linear_64": "To pack the panels is not made up for by so small a product.",
+    "linear_1024": (
+        "grad_weight, whose operands are both read across, takes 1.4 times OpenBLAS's time, grad_x 1.1 times: one of "
+        "the operands is packed. Next: the other as well, where it is read across."
+    ),
+    "mlp": "As linear 1024^3: the transposed products of the two weights.",
+}
+IN_NUMPY = {
+    "ba_batch": COLUMNS,
+    "arm_batch": COLUMNS,
+    "quadrotor_batch": COLUMNS,
+    "softmax_ce": (
+        "exp of the matrix twice, in forward for the sum that it saves and in backward, and three passes to scale it. "
+        "Next: one factor for each row, in place."
+    ),
+    "layer_norm": f"{UNASKED.capitalize()}, and sums of products make the products.",
+    "gelu": (
+        f"{UNASKED.capitalize()}, with `ndtr` as in backward, and the bell is two exponentials, so that it keeps its "
+        "digits. "
+        "Next: the second one where x is large alone."
+    ),
+    "chain": (
+        "What several gradients share is multiplied out for each. Next: shared factors named, sums of products as `@`."
+    ),
+    "conv2d": "`einsum` over windows copies them for forward and for each product. Next: one copy, one product.",
+    "attention": f"The products are NumPy's; {UNASKED}.",
+    "gmm": (
+        "The triangle is an array over components, points and pairs of dimensions, 20 MB, three times. Next: its sum "
+        "written as the product with `np.tril(factor, -1)` that it is."
+    ),
+    "linear_64": THIRD,
+    "linear_1024": THIRD,
+    "mlp": f"{UNASKED.capitalize()}.",
+}
+IN_FRAMEWORKS = {
+    ("softmax_ce", "symgrad torch"): "Maximum, exp, sums and scaling are kernels of their own, where torch has one.",
+    ("softmax_ce", "symgrad torch, compiled"): "exp is computed again in backward, for sums that forward saved.",
+    ("layer_norm", "symgrad torch"): "Each operation is a pass over the matrix; torch's kernel has all in one.",
+    ("layer_norm", "symgrad torch, compiled"): "xhat is computed again for each gradient that reads it.",
+    ("gelu", "symgrad torch"): (
+        "erfc, which keeps the digits of the tail, takes twice erf's time, in forward and in backward, and the other "
+        "operations are passes of their own. Next: the framework's own where an equation is one."
+    ),
+    ("gelu", "symgrad JAX"): (
+        "`special.ndtr` computes erf and erfc and chooses: six times as long as erfc. Next: erfc, as it is in torch."
+    ),
+    ("max_pool2d", "symgrad torch"): POOL,
+    ("max_pool2d", "symgrad torch, compiled"): POOL,
+    ("conv2d", "symgrad torch"): WINDOWS,
+    ("conv2d", "symgrad JAX"): WINDOWS,
+}
+REASONS = {
+    **{(row, OURS): why for row, why in IN_C.items()},
+    **{(row, OURS_NUMPY): why for row, why in IN_NUMPY.items()},
+    **IN_FRAMEWORKS,
+}
