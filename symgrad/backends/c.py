@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..plan import Program
-from ..plan.loops import accumulated, flatten, nests, pointwise, size_names
+from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
+from ..plan.loops.turns import memory_per_turn
 from ..source.tree import INTEGER, Array, Cast, Function, Local, Loop, Module, Type, Verbatim, names_in, walk
-from . import c_lapack
+from . import c_contract, c_lapack, c_threads
 from .base import Backend, template
 from .c_batch import batch, loop_of_vectors
-from .c_compile import TUNED, compile_library, python_calls
+from .c_compile import CHECKED, TUNED, compile_library, python_calls
 from .c_expressions import language
 from .c_function import Builder
 from .c_helpers import local_functions
@@ -32,7 +33,7 @@ class C(Backend):
 
     name = dialect = executed = "c"
     style = "loops"
-    takes = ("lapack", "dtype", "accumulate")
+    takes = ("lapack", "dtype", "accumulate", "openmp")
 
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)
@@ -52,6 +53,8 @@ class C(Backend):
             "top": [f" * {escaped(line)}".rstrip() for line in header],
             "includes": module.includes,
             "reordered": any(map(_has_pragma, module.functions)),
+            "pragmas": "omp asks for -fopenmp" if self.options.openmp else "omp simd asks for -fopenmp-simd",
+            "threads": c_threads.MACRO if any(map(_is_shared, module.functions)) else "",
             "roots": write.prototype("sqrt") if any(map(_has_root_in_loop, interface)) else "",
             "integers": any(t.of == INTEGER for t in _types(interface)),
             "definitions": [
@@ -78,6 +81,9 @@ class C(Backend):
         interface = tuple(f.function for f in functions)
         used = names_in(*(s for f in interface for s in f.body))
         constants, local = local_functions(used, file, program, self.options.single)
+        if self.options.openmp:
+            product = next((f.name for f in local if f.stands_for == c_contract.NAME), "")
+            interface = tuple(c_threads.Shared(f, product).function for f in interface)
         everywhere = used | names_in(*(s for f in local if isinstance(f, Function) for s in f.body))
         math = ["math.h"] if constants or any(name in MATH for name in everywhere) else []
         includes = {name for f in local if isinstance(f, Verbatim) for name in f.includes}
@@ -103,7 +109,9 @@ class C(Backend):
         flat, whole = point or flatten(program), flatten(program)
         if self.options.accumulate:
             flat, whole = accumulated(flat), accumulated(whole)
-        both = nests(flat, language)
+        both: Sequence[Nest] = nests(flat, language)
+        if self.options.openmp and point is None:
+            both = [memory_per_turn(nest) for nest in both]
         vectors = [loop_of_vectors(nest, whole, self.options) if point else None for nest in both]
         symbols = [f"{primal.name}_{which}{end}" for which in ("forward", "backward") for end in ("", "_batch")]
         file = File([*both, *(found[0] for found in vectors if found)], symbols, guard(primal.name))
@@ -125,21 +133,30 @@ class C(Backend):
 
     def load(self, program: Program, files: Mapping[str, str]) -> Artefact:
         """Compile what was printed, and return it as Python functions."""
-        library = compile_library(program.derivative.primal.name, files)
+        flags = (*CHECKED, "-fopenmp", f"-D{c_threads.FROM}=0") if self.options.openmp else CHECKED
+        library = compile_library(program.derivative.primal.name, files, flags)
         return Artefact(program, library, self.functions(program), self.options)
 
     def tuned(self, program: Program, files: Mapping[str, str]) -> Artefact:
         """The same, by a compiler that takes its time."""
         functions, calls = self.functions(program), python_calls()
         point = beside(program, functions, self.options) if calls else {}
-        library = compile_library(program.derivative.primal.name, {**files, **point}, TUNED)
+        flags = (*TUNED, "-fopenmp") if self.options.openmp else TUNED
+        library = compile_library(program.derivative.primal.name, {**files, **point}, flags)
         return Artefact(program, library, functions, self.options, calls, Point(program, library) if point else None)
 
 
 def _has_pragma(function: Function | Verbatim) -> bool:
     if isinstance(function, Verbatim):
         return any("#pragma" in line for line in function.lines)
-    return any(isinstance(n, Loop) and n.sums for n in walk(*function.body))
+    return any(isinstance(n, Loop) and (n.sums or n.work is not None) for n in walk(*function.body))
+
+
+def _is_shared(function: Function | Verbatim) -> bool:
+    """Whether threads share a loop of the function."""
+    return not isinstance(function, Verbatim) and any(
+        isinstance(n, Loop) and n.work is not None for n in walk(*function.body)
+    )
 
 
 def _has_root_in_loop(function: Function) -> bool:

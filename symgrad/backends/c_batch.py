@@ -123,7 +123,9 @@ def one_by_one(function: Function, given: Sequence[Parameter], b: str, program: 
             place = Operation("add", (name, step)) if p.type.pointer else Element(name, (Name(b),))
             place = Operation("select", (name, place, Name("NULL"))) if p.nullable else place
         arguments.append(place)
-    return tree.Loop(b, Number("0"), Name(size), (Call(function.name, tuple(arguments)),))
+    own = not any(p.role == "work" for p in function.parameters)  # every point writes there
+    call = Call(function.name, tuple(arguments))
+    return tree.Loop(b, Number("0"), Name(size), (call,), tag="parallel" if own else "serial")
 
 
 def again(function: Function, far: str, given: Sequence[Parameter], b: str, program: Program) -> If:

@@ -80,6 +80,7 @@ class Body:
         self._names = names
         self._printer = printer
         self._fixed, self._work, self._lent = _places(nest.arrays)
+        self._memory = {a.name: a.stands_for for a in self._lent if a.stands_for is not None}
         called = {r.name for n in walk(nest.body) if isinstance(n, Call) for r in stores(n)}
         self._places = {a.name for a in nest.arrays if a.dtype is Dtype.INT and (a.stands_for or a.name in called)}
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
@@ -271,7 +272,7 @@ class Body:
             inner = self._block(loop.body, depth + 1)
             self.build.start_rows({})
             before += [tree.Local(name, Type(SIZE), self.build.as_kind(start, SIZE)) for name, start in starts.items()]
-        kind = tag(loop)
+        kind = tag(loop, self._memory)
         sums = _sums(inner, end) if innermost and kind == "reduction" and not loop.reverse else ()
         return (*before, tree.Loop(name, first, end, inner, loop.reverse, kind, sums))
 

@@ -58,7 +58,7 @@ def compile_library(name: str, files: Mapping[str, str], flags: Sequence[str] = 
         if len(libraries(files)) and _lacks_lapack(done.stderr):
             raise CompilerError(f"{name}: {NO_LAPACK}")
         raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
-    return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")))
+    return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")), "-fopenmp" not in flags)
 
 
 def find_compiler(name: str) -> list[str]:
@@ -80,16 +80,20 @@ def _lacks_lapack(said: str) -> bool:
 
 
 class Library:
-    """A loaded library: it is closed, and its folder goes, when nobody holds it any more."""
+    """A loaded library: it is closed, and its folder goes, when nobody holds it any more.
 
-    def __init__(self, folder: Path, functions: ctypes.CDLL) -> None:
+    closes  whether it may be closed: threads of OpenMP's wait for more to do in a library that would go with it
+    """
+
+    def __init__(self, folder: Path, functions: ctypes.CDLL, closes: bool = True) -> None:
         self.functions = functions
-        weakref.finalize(self, _close, functions._handle, folder)
+        weakref.finalize(self, _close, functions._handle if closes else None, folder)
 
 
-def _close(handle: int, folder: Path) -> None:
+def _close(handle: int | None, folder: Path) -> None:
     close: Any = getattr(_ctypes, "dlclose", None) or getattr(_ctypes, "FreeLibrary")  # noqa: B009, of one system each
-    close(handle)
+    if handle is not None:
+        close(handle)
     shutil.rmtree(folder, ignore_errors=True)
 
 

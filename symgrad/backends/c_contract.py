@@ -2,7 +2,7 @@
 
 The columns of `right` are packed into a panel on the stack, side by side in vectors; all rows of `left` pass over it, a
 few at a time, with their sums in registers. Vectors are an extension that GCC and Clang have; elsewhere they are
-numbers. In the text, $real stands for the type of real numbers.
+numbers. In the text, $real stands for the type of real numbers,  for what lets threads share the panels.
 """
 
 from __future__ import annotations

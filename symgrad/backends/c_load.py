@@ -58,6 +58,7 @@ class Artefact:
     ) -> None:
         self.single = options.single  # real numbers are float32
         self.accumulates = options.accumulate  # to what is in the gradients' arrays
+        self.threads = options.openmp  # which a copy of the process does not have
         primal, derivative = program.derivative.primal, program.derivative
         self._program, self._primal, self._point = program, primal, point
         stored = {**STORED, Dtype.REAL: np.float32 if self.single else np.float64}

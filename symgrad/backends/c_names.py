@@ -17,6 +17,7 @@ from ..ops import OPS
 from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
 from ..source.names import Scope, refuse_keywords
 from .c_print import LIBM
+from .c_threads import FROM
 
 KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if inline int long
@@ -71,7 +72,7 @@ class File:
 
     def reserved(self, name: str) -> bool:
         """Whether nothing in the file, or in the header, can have this name."""
-        return reserved(name) or name == self.guard
+        return reserved(name) or name in (self.guard, FROM)
 
     def local(self, word: str) -> str:
         """What a function or constant of the file is called."""

@@ -38,6 +38,7 @@ from ..source.tree import (
     Unused,
     Verbatim,
 )
+from .c_threads import FROM
 
 ATOM, UNARY = 100, 60
 LIBM = frozenset(
@@ -164,7 +165,8 @@ class Printer:
                 return laid_out([*self.pieces(target), f" {how}", EQUALS, *self.pieces(value), ";"], indent)
             case Loop():
                 turns = laid_out(["for (", *self._turns(node), ") {"], indent)
-                return [*self._reordered(node, indent), *turns, *self.lines(node.body, depth + 1), f"{pad}}}"]
+                pragma = self._team(node, indent) or self._reordered(node, indent)
+                return [*pragma, *turns, *self.lines(node.body, depth + 1), f"{pad}}}"]
             case If():
                 return self._branches(node, depth)
             case Call(function, arguments):
@@ -201,7 +203,21 @@ class Printer:
             for op in dict.fromkeys(op for op, _ in loop.sums)
             if (names := [name for own, name in loop.sums if own == op])
         ]
-        lines = filled(["#pragma omp simd", *" ".join(clauses).split()], LIMIT - indent - 2) if clauses else []
+        return self._pragma(f"simd {' '.join(clauses)}", indent) if clauses else []
+
+    def _team(self, loop: Loop, indent: int) -> list[str]:
+        """What lets threads share the loop."""
+        innermost = _is_arithmetic(loop.body)
+        if loop.tag == "columns":
+            return self._pragma(f"for{' simd' * innermost} schedule(static) nowait", indent)
+        if loop.work is None:
+            return []
+        which = "parallel" if loop.tag == "rows" else "parallel for simd" if innermost else "parallel for"
+        only = "parallel: " * which.endswith("simd")  # and not whether they are vectors
+        return self._pragma(f"{which} if ({only}{self.text(loop.work, 21)} >= {FROM})", indent)
+
+    def _pragma(self, text: str, indent: int) -> list[str]:
+        lines = filled(["#pragma omp", *text.split()], LIMIT - indent - 2)
         return (" \\\n").join(" " * indent + line for line in lines).splitlines()
 
     def _turns(self, loop: Loop) -> list[Piece]:
@@ -278,6 +294,12 @@ def _listed(items: Sequence[Expression]) -> list[Part]:
         parts += [",", COMMA] if number else []
         parts.append((item, 0))
     return parts
+
+
+def _is_arithmetic(block: Block) -> bool:
+    """Whether nothing in a block is a loop, or a call for what it does."""
+    inside = (part for n in block if isinstance(n, If) for part in (n.body, n.otherwise))
+    return not any(isinstance(n, (Loop, Call)) for n in block) and all(map(_is_arithmetic, inside))
 
 
 def commented(lines: Iterable[str], room: int) -> list[str]:

@@ -16,12 +16,14 @@ class Options:
     lapack      C: functions of whole matrices call LAPACKE; without it they are refused
     dtype       C: the type of real numbers, double or float
     accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
+    openmp      C: loops whose turns are independent are shared by threads
     jvp         torch and JAX: forward mode
     """
 
     lapack: bool = False
     dtype: str = "double"
     accumulate: bool = False
+    openmp: bool = False
     jvp: bool = False
 
     def __post_init__(self) -> None:
@@ -32,7 +34,7 @@ class Options:
     def cli_flags(self) -> tuple[str, ...]:
         """The options of the command that ask for it."""
         dtype = (f"--dtype {self.dtype}",) if self.dtype != DTYPES[0] else ()
-        flags = ("lapack", self.lapack), ("accumulate", self.accumulate), ("jvp", self.jvp)
+        flags = ("lapack", self.lapack), ("accumulate", self.accumulate), ("openmp", self.openmp), ("jvp", self.jvp)
         return (*dtype, *(f"--{name}" for name, asked in flags if asked))
 
     @property

@@ -20,7 +20,7 @@ from mpmath import mp
 from ..ir import Function, bind
 from ..source.tree import Function as Head
 from ..source.tree import Parameter as Argument
-from . import c_functions
+from . import c_functions, c_memory
 from .approximations import APPROXIMATED, approved
 from .c_memory import WORD, Pointer, block, quotient, remainder, unsigned
 from .c_source import prepared
@@ -93,6 +93,9 @@ class CText:
             "_remainder": remainder,
             "_first": lambda value, _: value,
             "_block": block,
+            "_begin": c_memory.begin,
+            "_turn": c_memory.turn,
+            "_end": c_memory.end,
             "_Pointer": Pointer,
             "_UNSET": UNSET,
             "_WORD": WORD,
@@ -168,6 +171,8 @@ class CText:
             raise Fault(f"{name} calls {error}, which the check does not know") from error
         except Exception as error:
             raise Fault(f"{name}: {type(error).__name__}: {error}") from error
+        finally:
+            c_memory.end()
         if status and not refuses:
             raise Fault(f"{name} returns {status}")
         return status

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pycparser import c_ast, c_generator, c_parser
 
-from . import c_functions
+from . import c_functions, c_threads
 from .c_expressions import Expressions
+from .c_threads import walk
 from .c_types import DOUBLE, INT, SIZE, Parameter, Unit, element_type, unknown
 from .text import Fault
 
@@ -75,7 +76,7 @@ class _Body(Expressions):
     """The translation of one function."""
 
     def __init__(self, unit: Unit, node: Any) -> None:
-        taken = (n.expr for n in _walk(node.body) if isinstance(n, c_ast.UnaryOp) and n.op == "&")
+        taken = (n.expr for n in walk(node.body) if isinstance(n, c_ast.UnaryOp) and n.op == "&")
         super().__init__(unit, {n.name for n in taken if isinstance(n, c_ast.ID)})
         self.node = node
         self.local = node.decl.name in unit.local
@@ -98,7 +99,9 @@ class _Body(Expressions):
         lines: list[str] = []
         for before, item, after in zip([None, *items], items, [*items[1:], None], strict=False):
             if isinstance(item, c_ast.Pragma):
-                self.added = _in_any_order(item, after)
+                self.added = {} if c_threads.of_threads(item) else _in_any_order(item, after)
+            elif isinstance(before, c_ast.Pragma) and c_threads.of_threads(before):
+                lines += self._threads(before, item, depth)
             elif isinstance(before, c_ast.Pragma):
                 lines += self._reordered(item, depth)
             else:
@@ -115,6 +118,23 @@ class _Body(Expressions):
         lines += [f"{pad}{sums[n][0]} = _total([{sums[n][0]}, *{terms}])" for n, terms in self.added.items()]
         self.added = {}
         return lines
+
+    def _threads(self, pragma: Any, node: Any, depth: int) -> list[str]:
+        """What threads share: each of its turns is told, and what is written in one is not touched in another."""
+        kind = c_threads.of_threads(pragma)
+        c_threads.refuse(pragma, node, kind)
+        pad = "    " * depth
+        if kind == "rows":
+            return [f"{pad}_begin()", *self.statement(node, depth), f"{pad}_end()"]
+        self.scopes.append({})
+        lines = self._counted(node, depth)
+        self.scopes.pop()
+        if not lines:
+            raise Fault(f"line {pragma.coord.line}: #pragma {pragma.string} stands before no loop that counts")
+        first, *body = lines
+        told = f"{pad}    _turn({first.split()[1]})"
+        whole = [first, told, *body, f"{pad}_turn()"]
+        return whole if kind == "columns" else [f"{pad}_begin()", *whole, f"{pad}_end()"]
 
     def statement(self, node: Any, depth: int) -> list[str]:
         pad = "    " * depth
@@ -199,8 +219,8 @@ class _Body(Expressions):
                 cond=c_ast.BinaryOp(op="<", left=c_ast.ID(name=tested), right=bound),
                 next=c_ast.UnaryOp(op="++" | "p++", expr=c_ast.ID(name=stepped)),
             ) if first.name == tested == stepped:
-                used = {n.name for n in _walk(bound) if isinstance(n, c_ast.ID)}
-                whole = all(isinstance(n, (c_ast.ID, c_ast.BinaryOp, c_ast.Constant)) for n in _walk(bound))
+                used = {n.name for n in walk(bound) if isinstance(n, c_ast.ID)}
+                whole = all(isinstance(n, (c_ast.ID, c_ast.BinaryOp, c_ast.Constant)) for n in walk(bound))
                 if not whole or tested in used or (used | {tested}) & (_assigned(node.stmt) | self.boxed):
                     return []
                 pad, start, end = "    " * depth, self.converted(first.init, INT), self.converted(bound, INT)
@@ -220,7 +240,7 @@ def _in_any_order(pragma: Any, loop: Any) -> dict[str, str]:
     if not isinstance(loop, c_ast.For):
         raise Fault(f"{place} stands before no loop")
     told = {name.strip(): op for op, names in clauses for name in names.split(",")}
-    inside = [*_walk(loop.stmt)]
+    inside = [*walk(loop.stmt)]
     own = {n.name for n in inside if isinstance(n, c_ast.Decl)}
     stores = [n for n in inside if isinstance(n, c_ast.Assignment)]
     for n in stores:
@@ -260,18 +280,9 @@ def _text(node: Any) -> str:
     return text
 
 
-def _walk(node: Any) -> Iterator[Any]:
-    """Every node below `node`, by a loop."""
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        yield item
-        stack.extend(child for _, child in item.children())
-
-
 def _assigned(node: Any) -> set[str]:
     """The variables that are assigned or stepped below `node`."""
     steps = ("++", "p++", "--", "p--")
-    stored = [n.lvalue for n in _walk(node) if isinstance(n, c_ast.Assignment)]
-    stored += [n.expr for n in _walk(node) if isinstance(n, c_ast.UnaryOp) and n.op in steps]
+    stored = [n.lvalue for n in walk(node) if isinstance(n, c_ast.Assignment)]
+    stored += [n.expr for n in walk(node) if isinstance(n, c_ast.UnaryOp) and n.op in steps]
     return {n.name for n in stored if isinstance(n, c_ast.ID)}

@@ -13,14 +13,14 @@ from symgrad.plan.loops import Loop, flatten, nests, walk
 from symgrad.plan.loops.dependence import tag
 
 TAGS = {  # the loops of forward, in the order of their text
-    "f(x[n,k], w[m,k])[i,j] = sum[l](x[i,l]*w[j,l])": "i parallel, i parallel, j parallel, l reduction",
-    "f(x[n,m])[j] = sum[i](x[i,j])": "j parallel, i reduction, j parallel",
+    "f(x[n,k], w[m,k])[i,j] = sum[l](x[i,l]*w[j,l])": "i parallel, i parallel, j parallel, l scatter",
+    "f(x[n,m])[j] = sum[i](x[i,j])": "j parallel, i rows, j parallel",
     "f(x[n])[i] = exp(x[i])": "i parallel",
     "f(x[n]) = max[i](x[i])": "i reduction",
     "f(x[n]) = prod[i](x[i])": "i reduction",
     "cumsum": "t serial",
     "exponential_moving_average": "i parallel, t serial, i parallel",
-    "scatter_add": "k parallel, l parallel, i reduction, j parallel",
+    "scatter_add": "k parallel, l parallel, i rows, j parallel",
 }
 
 
@@ -38,4 +38,4 @@ def test_a_convolution_adds_to_rows_of_its_own():
     tags = {}
     for loop in (n for n in walk(backward.body) if isinstance(n, Loop)):
         tags.setdefault(loop.index.name, []).append(tag(loop))
-    assert tags["b"] == ["parallel", "reduction"]
+    assert tags["b"] == ["parallel", "scatter"]

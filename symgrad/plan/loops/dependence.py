@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
-from ...expr import Expr, Index, refs
+from ...expr import Expr, Index, indices, refs
 from .data import Block, Call, Local, Loop, Store, expressions, stores, walk
 
 Accesses = dict[str, tuple[set[tuple[Expr, ...]], bool]]
 
 
-def tag(loop: Loop) -> str:
-    """`parallel` if each turn writes elements of its own, `reduction` if what several write is only added to, only
-    multiplied, or the largest of all, else `serial`."""
-    shared = _shared(loop, {})
-    if not shared:
+def tag(loop: Loop, memory: Mapping[str, str] = MappingProxyType({})) -> str:
+    """`parallel` if each turn writes elements of its own, `reduction` if numbers that several write are only added to,
+    only multiplied, or the largest of all, `scatter` if elements are, else `serial`; `rows` for a scatter in which each
+    turn of the one loop inside writes elements of its own, whatever the turn of the outer one is.
+
+    memory  temporary -> the result in whose memory it stands
+    """
+    among = shared(loop, memory)
+    if not among:
         return "parallel"
     inside = list(walk(loop.body))
     ways: dict[str, set[str]] = {}
@@ -22,16 +27,34 @@ def tag(loop: Loop) -> str:
         for r in stores(n):
             ways.setdefault(r.name, set()).add(n.how if isinstance(n, Store) else "=")
     read = {r.name for n in inside for r in refs(*expressions(n))}
-    added = all(len(ways[name]) == 1 and not ways[name] & {"="} and name not in read for name in shared)
-    return "reduction" if added else "serial"
+    added = all(len(ways[name]) == 1 and not ways[name] & {"="} and name not in read for name in among)
+    if not added:
+        return "serial"
+    if _adds_rows(loop, memory):
+        return "rows"
+    return "scatter" if any(r.subscripts and r.name in among for n in inside for r in stores(n)) else "reduction"
+
+
+def _adds_rows(loop: Loop, memory: Mapping[str, str]) -> bool:
+    inner = [n for n in loop.body if isinstance(n, Loop)]
+    if len(inner) != 1 or inner[0].reverse or any(stores(n) or n.blocks for n in loop.body if n not in inner):
+        return False
+    (row,) = inner
+    own = {n.name for n in walk(loop.body) if isinstance(n, Local)}
+    limits = row.lower, row.extent
+    if loop.index in indices(*limits) or not own.isdisjoint(r.name for r in refs(*limits)):
+        return False
+    touched = accesses(loop.body, memory).items()
+    written = [places for name, (places, written) in touched if written and name not in own]
+    return all(same_place(places, row.index, places, row.index) for places in written)
 
 
 def either_way(loop: Loop, memory: Mapping[str, str]) -> bool:
     """Whether the turns of the loop do not depend on each other: each writes elements of its own."""
-    return not _shared(loop, memory)
+    return not shared(loop, memory)
 
 
-def _shared(loop: Loop, memory: Mapping[str, str]) -> set[str]:
+def shared(loop: Loop, memory: Mapping[str, str]) -> set[str]:
     """What is written in several turns of the loop, or in one and read in another."""
     own = {n.name for n in walk(loop.body) if isinstance(n, Local)}
     scratch = {r.name for n in walk(loop.body) if isinstance(n, Call) for r in n.scratch}
