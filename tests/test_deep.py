@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -90,3 +92,65 @@ def test_a_jacobian_too_deep_for_sympy_is_refused() -> None:
 
     with pytest.raises(sg.SymgradError, match="deep: SymPy holds no formula nested as deeply"):
         sg.jacobian(sg.function(deep))
+
+
+def one_value(steps: int) -> Any:
+    """Each step reads what the one before computed, twice."""
+
+    def deep(x: Any, y: Any) -> Any:
+        for k in range(steps):
+            x, y = (sg.sin(x) if k % 2 else x - y), x * y + 0.5
+        return x * y
+
+    return sg.function(deep)
+
+
+def names(steps: int) -> Any:
+    """Each value has a name of its own."""
+    lines = "; ".join(f"v{k + 1} = v{k}*v{k} + v{k}/3" for k in range(steps))
+    return sg.parse(f"named(v0): {lines}; out = v{steps}")
+
+
+def a_sum(steps: int) -> Any:
+    """As many inputs as terms, each of which is read by two."""
+    names = ", ".join(f"x{k}" for k in range(steps))
+    terms = " + ".join(f"(x{k + 1} - x{k}*x{k})**2" for k in range(steps - 1))
+    return sg.parse(f"added({names}) = {terms}")
+
+
+LONG: dict[str, Callable[[int], Any]] = {f.__name__: f for f in (one_value, names, a_sum)}
+GROWING = {
+    name: call
+    for name, call in CALLS.items()
+    if name != "jacobian" and "check" not in name  # SymPy's; what the oracle costs is another question
+}
+
+
+def lines_of(work: Callable[[], object]) -> int:
+    """How many lines of symgrad are executed."""
+    count = 0
+
+    def line(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        count += 1
+        return line
+
+    def enter(frame: FrameType, event: str, _: object) -> Any:
+        return line if "/symgrad/" in frame.f_code.co_filename else None
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("call", GROWING.values(), ids=GROWING)
+@pytest.mark.parametrize("long", LONG.values(), ids=LONG)
+def test_the_work_grows_as_the_formula(long: Callable[[int], Any], call: Callable[[Any], object]) -> None:
+    call(long(20))  # what is imported, and remembered
+    few, many = (lines_of(lambda steps=steps: call(long(steps))) for steps in (40, 160))
+    assert many <= 4.6 * few, (few, many)

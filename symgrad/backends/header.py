@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..expr import ELIDED, Expr, Ref, const, product, show, total
+from ..expr import ELIDED, Expr, Ref, const, is_short, product, ref, show, total
 from ..expr.sizes import tidy
 from ..ir import Dtype, Function, show_equations, show_shape
 from ..plan import Program
@@ -51,7 +51,7 @@ def title_lines(primal: Function) -> list[str]:
 
 def folded(equation: str, width: int) -> list[str]:
     """An equation in lines of at most `width` columns; of one that nobody would read, only what it is about."""
-    lines = cut_text(equation, 0, width)
+    lines = cut_text(equation[: MOST * width + 1], 0, width)
     if is_readable(equation) and len(lines) <= MOST:
         return lines
     target, equals, _ = equation.partition(" += " if " += " in equation else " = ")
@@ -86,7 +86,9 @@ def jacobian_lines(rows: Sequence[Sequence[Expr]]) -> list[str]:
 def gradient_lines(program: Program) -> list[str]:
     """The index equations of J^T v."""
     equations, facts = program.derivative.equations, program.derivative.function.facts
-    lines = [part for line in show_equations(equations, facts) for part in folded(line, INNER)]
+    few = MOST * INNER // 2  # operations that there is room for, if each takes two letters
+    shown = [e if is_short(e.body, few) else e.with_body(ref(ELIDED)) for e in equations]
+    lines = [part for line in show_equations(shown, facts) for part in folded(line, INNER)]
     written = {e.target for e in equations}
     zero = [f"{g} = 0" for _, g in program.derivative.gradients if g not in written]
     if not lines and not zero:

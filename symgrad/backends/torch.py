@@ -187,14 +187,20 @@ class _File(FrameworkFile):
         """The inputs for whose gradients alone a tensor is read; None if it is always saved."""
         if self.hidden and name in self.primal.inputs:
             return None
-        gradients = [g for _, g in self.program.derivative.gradients]
-        served = set[str]()
-        for step in self.program.backward.steps:
-            if any(r.name == name for e in step.equations for r in e.reads):
-                served |= set(step.serves)
-        if not served or served >= set(gradients):
+        gradients = dict(self.program.derivative.gradients)
+        served = self._served.get(name, set())
+        if not served or served >= {*gradients.values()}:
             return None
-        return [k for k, n in enumerate(self.primal.inputs) if self.gradient_of(n) in served]
+        return [k for k, n in enumerate(self.primal.inputs) if gradients.get(n) in served]
+
+    @cached_property
+    def _served(self) -> Mapping[str, set[str]]:
+        """The gradients that are computed from each tensor."""
+        found: dict[str, set[str]] = {}
+        for step in self.program.backward.steps:
+            for name in {r.name for e in step.equations for r in e.reads}:
+                found.setdefault(name, set()).update(step.serves)
+        return found
 
     def telling(self) -> list[Tensor]:
         """The tensors with which backward can always work, but those with kept axes."""

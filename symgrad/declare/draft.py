@@ -407,8 +407,10 @@ class Draft:
                         f"{self.name}: only {tensor.name} tells the size {size}, and {tensor.name} is optional. "
                         f"Give an input that is always there an axis of {size}, or a number in the place of {size}."
                     )
-        for target in dict.fromkeys(p.target for p in self._pending if p.target in (*outputs, *self._named)):
-            whens = [p.when for p in self._pending if p.target == target]
+        asked: dict[str, list[When]] = {}
+        for p in self._pending:
+            asked.setdefault(p.target, []).append(p.when)
+        for target, whens in ((t, w) for t, w in asked.items() if t in outputs or t in self._named):
             names = list(dict.fromkeys(name for when in whens for name, _ in when))
             for given in itertools.product((True, False), repeat=len(names)):
                 here = dict(zip(names, given, strict=True))

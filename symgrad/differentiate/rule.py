@@ -36,11 +36,11 @@ from ..expr import (
     apply,
     conjunction,
     indices,
+    is_short,
     preorder,
     ref,
     refs,
     select,
-    size,
     substitute,
 )
 from ..expr.sizes import count, equal
@@ -249,7 +249,7 @@ class Sweep(Joint):
                 f"the axes names: x[n,m] instead of x[...]."
             )
         factor = e.body if e.where is None else select(e.where, e.body, ONE)
-        if size(factor) > 1:
+        if not is_short(factor, 1):
             name = self.local(f"factor_{e.target}", e.box)
             point = tuple(i for i, _ in e.box)
             self.statements.append(Equation(name, point, "none", factor, e.box, None, e.when))

@@ -40,6 +40,7 @@ from .text import ATOM, ELIDED, Form, Printer, component_name, show
 from .traversal import (
     branch,
     folded,
+    is_short,
     outermost,
     pending,
     postorder,

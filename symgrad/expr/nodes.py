@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from operator import attrgetter
 from typing import Any, Self, TypeVar, Union
-from weakref import WeakValueDictionary
+from weakref import ref as weak
 
 Number = Union[int, float, Fraction]
 Value = Union["Expr", int, float, Fraction]
@@ -26,7 +26,16 @@ Node = TypeVar("Node", bound="Expr")
 
 COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "and", "or", "eq", "ne", "hypot"})
 
-_interned: WeakValueDictionary[tuple[object, ...], Expr] = WeakValueDictionary()
+
+
+class _Entry(weak["Expr"]):
+    """A node, as long as it is there, and the key that it is found by."""
+
+    __slots__ = ("key",)
+    key: tuple[object, ...]
+
+
+_interned: dict[tuple[object, ...], _Entry] = {}
 _serial = itertools.count()
 _age = attrgetter("serial")
 
@@ -34,8 +43,9 @@ _age = attrgetter("serial")
 class Expr:
     """A node. Python's operators build new nodes, so that rules read as mathematics: `1 - y**2`."""
 
-    __slots__ = ("__weakref__", "_key", "indices", "serial")
+    __slots__ = ("__weakref__", "_key", "_refs", "indices", "serial")
     _key: Expr | None
+    _refs: tuple[Ref, ...]  # what `refs` found, if that was asked
     indices: tuple[Index, ...]  # the loop indices that it mentions, in order of first appearance
     serial: int
     args: tuple[Expr, ...] = ()  # the nodes this one is computed from; subscripts, for a Ref
@@ -145,12 +155,24 @@ class Apply(Expr):
         return self.op.word if isinstance(self.op, Operator) else self.op
 
 
+def _forget(found: _Entry) -> None:
+    """Called when a node is gone."""
+    if _interned.get(found.key) is found:
+        del _interned[found.key]
+
+
+def _remember(identity: tuple[object, ...], node: Expr) -> None:
+    _interned[identity] = entry = _Entry(node, _forget)
+    entry.key = identity
+
+
 def _intern(identity: tuple[object, ...], make: Callable[[], Expr]) -> Expr:
-    node = _interned.get(identity)
+    found = _interned.get(identity)
+    node = None if found is None else found()
     if node is None:
         node = make()
         node.serial = next(_serial)
-        _interned[identity] = node
+        _remember(identity, node)
     return node
 
 
@@ -219,7 +241,8 @@ def ref(name: str, *subscripts: Value) -> Ref:
 
 def _apply(op: str, *args: Expr) -> Apply:
     identity = (Apply, op, *args)
-    node: Any = _interned.get(identity)
+    found = _interned.get(identity)
+    node: Any = None if found is None else found()
     if node is None:  # as in _intern; most nodes are made here
         node = Apply()
         node.op, node.args, node._key, node.indices = op, args, None, indices(*args)
@@ -229,7 +252,7 @@ def _apply(op: str, *args: Expr) -> Apply:
         if tuple(keys) != args:
             node._key = _apply(op, *keys)
         node.serial = next(_serial)
-        _interned[identity] = node
+        _remember(identity, node)
     return node  # type: ignore[no-any-return]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from math import nan
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -225,11 +225,32 @@ def refs(*roots: Expr) -> tuple[Ref, ...]:
     return tuple(dict.fromkeys([r for root in roots for r in _refs(root)]))
 
 
-@lru_cache(maxsize=2**13)
 def _refs(root: Expr) -> tuple[Ref, ...]:
-    return tuple([n for n in postorder(root) if isinstance(n, Ref)])
+    if not root.args:
+        return (root,) if isinstance(root, Ref) else ()
+    if isinstance(root, Ref):  # which would refer to itself, and live as long as the program
+        return tuple([n for n in postorder(root) if isinstance(n, Ref)])
+    try:
+        return root._refs
+    except AttributeError:
+        root._refs = tuple([n for n in postorder(root) if isinstance(n, Ref)])
+        return root._refs
 
 
 def size(*roots: Expr) -> int:
     """The number of operations in `roots`, shared ones once."""
     return len([n for n in postorder(*roots) if isinstance(n, Apply)])
+
+
+def is_short(root: Expr, operations: int) -> bool:
+    """Whether `size` is not larger, asked of so many nodes at most."""
+    seen: set[Expr] = set()
+    stack = [root]
+    while stack and len(seen) <= operations:
+        node = stack.pop()
+        if isinstance(node, Apply):
+            seen.add(node)
+            stack += [a for a in node.args if a not in seen]
+        elif node.args:
+            return size(root) <= operations
+    return len(seen) <= operations

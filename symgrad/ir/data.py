@@ -56,10 +56,19 @@ class Function:
     @cached_property
     def writers(self) -> Mapping[str, tuple[Equation, ...]]:
         """The equations of each tensor that has any."""
-        found: dict[str, tuple[Equation, ...]] = {}
+        found: dict[str, list[Equation]] = {}
         for equation in self.statements:
-            found[equation.target] = (*found.get(equation.target, ()), equation)
-        return found
+            found.setdefault(equation.target, []).append(equation)
+        return {name: tuple(equations) for name, equations in found.items()}
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[Equation, ...]]:
+        """The equations that read each tensor that any does."""
+        found: dict[str, list[Equation]] = {}
+        for equation in self.statements:
+            for name in dict.fromkeys(r.name for r in equation.reads):
+                found.setdefault(name, []).append(equation)
+        return {name: tuple(equations) for name, equations in found.items()}
 
     @cached_property
     def elementwise(self) -> Mapping[str, Equation]:

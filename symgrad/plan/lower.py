@@ -18,6 +18,7 @@ from ..expr import (
     folded,
     index,
     indices,
+    is_short,
     outermost,
     postorder,
     preorder,
@@ -77,7 +78,7 @@ def with_arguments(
         found: dict[Expr, Expr] = {}
         for node in postorder(e.body):
             argument = node.args[0] if isinstance(node, Apply) and len(node.args) == 1 else node
-            if size(argument) < 2 or range_of(node, extents) not in outside or not _repeats(node, target):
+            if is_short(argument, 1) or range_of(node, extents) not in outside or not _repeats(node, target):
                 continue
             part = (range_of(argument, extents), e.when)
             if part not in known:
@@ -182,10 +183,11 @@ def shared(
         for node, count in all_of_it.items():
             uses[node] = uses.get(node, 0) + count
             homes.setdefault(node, []).append(place)
-    possible = [n for n in uses if uses[n] > 1 and n in certain and _alike(equations, homes[n])]
+    repeated = (n for n in uses if uses[n] > 1 and n in certain)
     if calls:
-        called = [n for n in possible if isinstance(n[0], Apply) and _is_function(n[0])]
-        possible = [n for n in called if size(n[0]) <= SHORT]
+        called = (n for n in repeated if isinstance(n[0], Apply) and _is_function(n[0]))
+        repeated = (n for n in called if is_short(n[0], SHORT))
+    possible = [n for n in repeated if _alike(equations, homes[n])]
     worth: set[Part] = set()
     named: set[Expr] = set()
     shapes = {name: tensor.shape for name, tensor in tensors.items()}

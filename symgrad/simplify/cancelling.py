@@ -34,6 +34,7 @@ from ..expr import (
     branch,
     factors,
     fraction,
+    is_short,
     operator,
     outermost,
     postorder,
@@ -146,7 +147,7 @@ def _by_length(body: Expr) -> bool:
 
 def _inlined(body: Expr, known: Mapping[str, Equation]) -> Expr:
     """`body` in terms of what is given: the point at which it is computed is known, its rounded parts are not."""
-    while size(body) <= LARGE:
+    while is_short(body, LARGE):
         found: dict[Expr, Expr] = {}
         for r in refs(body):
             e = known.get(r.name)

@@ -27,12 +27,12 @@ from ..expr import (
     factors,
     indices,
     is_exact,
+    is_short,
     operator,
     postorder,
     preorder,
     refs,
     select,
-    size,
     substitute,
     transform,
     transformer,
@@ -118,7 +118,7 @@ def _tidied(statements: Iterable[Equation]) -> Iterator[Equation]:
 
 def _asked_once(e: Equation) -> Equation:
     """`e` without a `where` that asks what has been asked before: for the equation, or for the branch it stands in."""
-    if size(e.body) > LARGE:
+    if not is_short(e.body, LARGE):
         return e
 
     def inner(node: Expr) -> Expr:

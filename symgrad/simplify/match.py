@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..expr import Apply, Expr, Index, Ref, postorder, size
+from ..expr import Apply, Expr, Index, Ref, folded, postorder, size
 from ..ir import Box, inside
 from ..ops import OPS
 
@@ -34,6 +34,23 @@ def match(pattern: Expr, node: Expr, variables: frozenset[Expr], bound: Binding 
             found = _match_all(pattern.args, tuple(reversed(node.args)), variables, bound)
         return found
     return None
+
+
+def outline(node: Expr, known: dict[Expr, object]) -> object:
+    """What a pattern has in common with all that it matches, whatever its indices stand for; None of a pattern that has
+    an index for a value, which may stand for anything. What is `known` of nodes is not asked again."""
+
+    def rule(node: Expr) -> object:
+        if isinstance(node, Ref):
+            return node.name
+        if not isinstance(node, Apply):
+            return None if isinstance(node, Index) else node.key
+        parts = [known[a] for a in node.args]
+        if None in parts:
+            return None
+        return hash((node.op, *(sorted(map(hash, parts)) if OPS[node.op].commutative else parts)))
+
+    return folded(node, known, rule)
 
 
 def head_of(pattern: Expr) -> str | None:

@@ -17,6 +17,8 @@ from .match import match
 
 def with_normalised(function: Function) -> Function:
     """Return an equal function in which a normalised value that is a part of a longer formula has an equation."""
+    if not any(e.reduced for e in function.statements):
+        return function
     tensors = list(function.tensors)
     names = Names(names_of(function))
     statements: list[Equation] = []

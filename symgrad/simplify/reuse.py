@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
+from operator import itemgetter
 
 from ..differentiate.chain import combined
-from ..expr import Apply, Expr, Ref, operator, postorder, preorder, ref, size, substitute, transformer
+from ..expr import (
+    Apply,
+    Expr,
+    Ref,
+    folded,
+    is_short,
+    postorder,
+    preorder,
+    ref,
+    renewed,
+    size,
+    substitute,
+    transformer,
+)
 from ..ir import (
     Box,
     Derivative,
@@ -21,7 +35,7 @@ from ..ir import (
     writes_once,
 )
 from ..ops import is_call
-from .match import Finder
+from .match import Finder, outline
 
 
 def entangled(equations: Sequence[Equation], operations: int) -> set[str]:
@@ -102,35 +116,64 @@ def with_reuse(
 
     Products of gradients are left to the normal form, which may find a better one, unless the equations are `final`.
     """
-    finders: dict[str, list[Finder]] = {}
+    reuse = _Reuse()
     for e in forward:
         if _worth_reuse(e, joint, [other for other in joint.writers[e.target] if other is not e]):
-            finders.setdefault(operator(e.body), []).append(_finder(e, joint))
+            reuse.add(_finder(e, joint))
     result: list[Equation] = []
     writers = by_target(gradient)
     loops = recurrent(gradient)
+    for before in gradient:
+        e = before.with_body(reuse(before.body, before.box))
+        result.append(e)
+        local = joint.table[e.target].role == Role.LOCAL
+        few = is_short(e.body, 1) if final else not any(map(is_call, postorder(e.body)))
+        left = local and e.target not in loops and few
+        if local and not left and _worth_reuse(e, joint, [other for other in writers[e.target] if other is not before]):
+            reuse.add(_finder(e, joint))
+    return result
 
-    rewrites: dict[Box, Callable[[Expr], Expr]] = {}  # with the finders that there are
 
-    def look(node: Expr, box: Box) -> Expr:
-        for finder in finders.get(operator(node), ()):
+class _Reuse:
+    """Replaces what finders find in bodies, one after the other; there may be more of them after each."""
+
+    def __init__(self) -> None:
+        self._finders: dict[object, list[tuple[int, Finder]]] = {}  # by the outline of what they find
+        self._outlines: dict[Expr, object] = {}
+        self._done: dict[Box, dict[Expr, Expr]] = {}  # with the finders that there are
+        self._whole: dict[object, list[Expr]] = {}  # the bodies, by the outlines of what came of them
+        self._inside: set[object] = set()  # the outlines of their parts
+
+    def add(self, finder: Finder) -> None:
+        found = outline(finder.pattern, self._outlines)
+        self._finders.setdefault(found, []).append((len(self._outlines), finder))
+        if found is None or found in self._inside:
+            self._done.clear()
+        for body in self._whole.get(found, ()):
+            for done in self._done.values():
+                done.pop(body, None)
+
+    def __call__(self, body: Expr, box: Box) -> Expr:
+        if not self._finders:
+            return body
+        done = self._done.setdefault(box, {})
+
+        def rule(node: Expr) -> Expr:
+            new = renewed(node, done) if node.args else node
+            self._inside.update([outline(a, self._outlines) for a in new.args])
+            return self._look(new, box)
+
+        found = folded(body, done, rule)
+        self._whole.setdefault(outline(found, self._outlines), []).append(body)
+        return found
+
+    def _look(self, node: Expr, box: Box) -> Expr:
+        mine, others = (self._finders.get(key, []) for key in (outline(node, self._outlines), None))
+        for _, finder in sorted([*mine, *others], key=itemgetter(0)) if others else mine:
             found = finder.at(node, box)
             if found is not None:
                 return found
         return node
-
-    for before in gradient:
-        others = [other for other in writers[before.target] if other is not before]
-        rewrite = rewrites.setdefault(before.box, transformer(partial(look, box=before.box)))
-        e = before.with_body(rewrite(before.body)) if finders else before
-        result.append(e)
-        local = joint.table[e.target].role == Role.LOCAL
-        few = size(e.body) < 2 if final else not any(map(is_call, postorder(e.body)))
-        left = local and e.target not in loops and few
-        if local and _worth_reuse(e, joint, others) and not left:
-            finders.setdefault(operator(e.body), []).append(_finder(e, joint))
-            rewrites.clear()
-    return result
 
 
 def _finder(e: Equation, joint: Function) -> Finder:
@@ -150,4 +193,4 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
     calls = any(is_call(n) for n in postorder(e.body))
     local = tensor.role == Role.LOCAL and bool(tensor.shape)
     inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
-    return calls or local or inner or size(e.body) >= 3
+    return calls or local or inner or not is_short(e.body, 2)

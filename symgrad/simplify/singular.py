@@ -26,13 +26,13 @@ from ..expr import (
     base_of,
     factors,
     fraction,
+    is_short,
     operator,
     outermost,
     postorder,
     ref,
     refs,
     signed_total,
-    size,
     substitute,
     terms_of,
     transform,
@@ -123,7 +123,7 @@ class _Filling:
         self.square = square
 
     def __call__(self, root: Expr, sums: bool = True) -> Expr:
-        if size(root) > LARGE:
+        if not is_short(root, LARGE):
             return root
         divides = any(map(_may_divide, postorder(root)))
         rooted = any(self.square(n) is not None for n in postorder(root))
@@ -131,7 +131,7 @@ class _Filling:
 
     def sums(self, root: Expr) -> Expr:
         """`root` with the sums in it that cancel filled, each as a whole."""
-        if size(root) > LARGE or not _calls(root):
+        if not is_short(root, LARGE) or not _calls(root):
             return root
         sums = [n for n in postorder(root) if operator(n) in ("add", "sub", "neg")]
         inner = {a for n in sums for a in n.args if a in sums}  # parts of a longer sum

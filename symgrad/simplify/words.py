@@ -62,7 +62,7 @@ def _speaks_of(name: str, total: Equation) -> bool:
 
 def _reader(name: str, primal: Function) -> str | None:
     """The output, or tensor named by its author, that alone is computed from `name`, element by element."""
-    reading = [e for e in primal.statements if any(r.name == name for r in e.reads)]
+    reading = primal.readers.get(name, ())
     readers = {e.target for e in reading}
     if len(readers) != 1 or not all(_elementwise(e, name) for e in reading):
         return None

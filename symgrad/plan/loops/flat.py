@@ -91,13 +91,16 @@ def at_each_point(nest: Nest, program: Program) -> Nest | None:
     body = lifted.block(nest.body)
     changing = own & {r.name for n in walk(body) for r in stores(n)}
     before: list[Node] = []
+    inside: list[Node] = []
+    varying = batched | own
     for node in body:
-        known = {n.name for n in before if isinstance(n, Local)}
-        read = {r.name for e in expressions(node) for r in refs(e)}
-        if isinstance(node, Local) and read.isdisjoint(batched | (own - known)) and node.name not in changing:
+        read = (r.name for e in expressions(node) for r in refs(e))
+        if isinstance(node, Local) and node.name not in changing and varying.isdisjoint(read):
             before.append(node)
-    inside = tuple(n for n in body if not any(n is m for m in before))
-    return Nest((*before, Loop(b, size, inside)), (), table)
+            varying.discard(node.name)
+        else:
+            inside.append(node)
+    return Nest((*before, Loop(b, size, tuple(inside))), (), table)
 
 
 def _equations(program: Program) -> list[Equation]:

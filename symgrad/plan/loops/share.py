@@ -151,7 +151,7 @@ class _Names:
     def __init__(self, share: Share, block: Block, reach: Reach) -> None:
         self._share, self._reach = share, reach
         self._uses: dict[Expr, int] = {}
-        self._places: dict[Expr, set[int]] = {}
+        self._places: dict[Expr, set[int]] = {}  # 0 for those outside of conditions, or two others
         self._open: set[Expr] = set()  # evaluated whatever the conditions are
         self._stable: set[Expr] = set()  # reads nothing that the block changes
         self._names: dict[Expr, Expr] = {}
@@ -170,19 +170,25 @@ class _Names:
         ]
         self._open = unconditional(*(root for place, root in sites if place == 0))
         roots: dict[int, list[Expr]] = {}
+        met: set[Expr] = set()
         for place, root in sites:
             roots.setdefault(place, []).append(root)
             self._uses[root.key] = self._uses.get(root.key, 0) + 1
+        for node in postorder(*(root for here in roots.values() for root in here)):
+            if node.key not in met:
+                met.add(node.key)
+                for a in node.args:
+                    self._uses[a.key] = self._uses.get(a.key, 0) + 1
+            if not (isinstance(node, Ref) and node.name in unstable) and self._stable.issuperset(node.args):
+                self._stable.add(node)
         for place, here in roots.items():
-            for node in postorder(*here):
-                key = node.key
-                if key not in self._places:
-                    self._places[key] = set()
-                    for a in node.args:
-                        self._uses[a.key] = self._uses.get(a.key, 0) + 1
-                self._places[key].add(place)
-                if not (isinstance(node, Ref) and node.name in unstable) and self._stable.issuperset(node.args):
-                    self._stable.add(node)
+            stack = list(here)
+            while stack:
+                node = stack.pop()
+                places = self._places.setdefault(node.key, set())
+                if not (0 in places or place in places or place and len(places) > 1):  # else so is what is below
+                    places.add(place)
+                    stack += node.args
 
     def new(self) -> list[Local]:
         """The names given since this was last asked."""
