@@ -43,6 +43,7 @@ MACRO = f"""\
 #define {FROM} {TURNS} /* turns, from which on threads share a loop */
 #endif"""
 PARTS = 64  # of a sum: more than most machines have threads, and few enough to be added up at once
+AT_ONCE = 16  # turns of a product, at least: there is a vector, and several of its rows
 COLUMNS = 32  # of a product: the widest panel that `c_contract` has, lest one is cut
 
 
@@ -129,8 +130,10 @@ class Shared:
 
         some = (moved(right, right_column), right_term, right_column, moved(element, column), row, column)
         more = Operation("add", (columns, Number(str(COLUMNS - 1))))
+        fewer = Operation("floordiv", (work, Number(str(AT_ONCE))))
         inner = replace(call, arguments=(rows, least, terms, scale, *left, *some))
-        return Loop(part, Number("0"), Operation("floordiv", (more, width)), (before, inner), tag="parallel", work=work)
+        end = Operation("floordiv", (more, width))
+        return Loop(part, Number("0"), end, (before, inner), tag="parallel", work=fewer)
 
     def _named(self, word: str) -> str:
         """What a loop of ours counts with: no such loop stands in another one."""

@@ -153,9 +153,9 @@ class Store:
 class Loop:
     """`index` runs over first <= index < end; from the last one down if `reverse`.
 
-    tag   parallel: each turn writes elements of its own; reduction: numbers that several write are only added to;
-          scatter: elements are; rows: the same, and each turn of the one loop inside, of columns, has elements of its
-          own in all turns; else serial
+    tag   parallel: each turn writes elements of its own; strided: the same, between those of others; reduction: numbers
+          that several write are only added to; scatter: elements are; rows: the same, and each turn of the one loop
+          inside, of columns, has elements of its own in all turns; else serial
     sums  of an innermost loop in which only scalars are added to, multiplied, or the largest: each with its operator
     work  how many turns there are, those of the loops inside included; where several threads may share them
     """

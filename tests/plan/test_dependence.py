@@ -39,3 +39,11 @@ def test_a_convolution_adds_to_rows_of_its_own():
     for loop in (n for n in walk(backward.body) if isinstance(n, Loop)):
         tags.setdefault(loop.index.name, []).append(tag(loop))
     assert tags["b"] == ["parallel", "scatter"]
+
+
+def test_the_taps_of_a_filter_lie_between_each_other():
+    """Threads that share them would wait for each other's memory."""
+    _, backward = nests(flatten(plan(derive(library.conv2d), "c", "loops")), language)
+    taps = [tag(n) for n in walk(backward.body) if isinstance(n, Loop) and n.index.name == "r"]
+    assert "strided" in taps
+    assert "parallel" not in taps

@@ -12,15 +12,20 @@ Accesses = dict[str, tuple[set[tuple[Expr, ...]], bool]]
 
 
 def tag(loop: Loop, memory: Mapping[str, str] = MappingProxyType({})) -> str:
-    """`parallel` if each turn writes elements of its own, `reduction` if numbers that several write are only added to,
-    only multiplied, or the largest of all, `scatter` if elements are, else `serial`; `rows` for a scatter in which each
-    turn of the one loop inside writes elements of its own, whatever the turn of the outer one is.
+    """Whether the turns of a loop depend on each other.
+
+    parallel   each writes elements of its own
+    strided    the same, and adds to what lies between the elements of others
+    reduction  numbers that several write are only added to, only multiplied, or the largest of all
+    scatter    elements are
+    rows       the same, and each turn of the one loop inside writes elements of its own, whatever the turn of the outer
+    serial     whatever else
 
     memory  temporary -> the result in whose memory it stands
     """
     among = shared(loop, memory)
     if not among:
-        return "parallel"
+        return "strided" if _is_strided(loop) else "parallel"
     inside = list(walk(loop.body))
     ways: dict[str, set[str]] = {}
     for n in inside:
@@ -33,6 +38,14 @@ def tag(loop: Loop, memory: Mapping[str, str] = MappingProxyType({})) -> str:
     if _adds_rows(loop, memory):
         return "rows"
     return "scatter" if any(r.subscripts and r.name in among for n in inside for r in stores(n)) else "reduction"
+
+
+def _is_strided(loop: Loop) -> bool:
+    """Whether an axis of a loop inside stands before its own in what is added to: neighbours in memory, which are
+    written again and again, are those of other turns."""
+    inner = {n.index for n in walk(loop.body) if isinstance(n, Loop)}
+    added = (n.element.subscripts for n in walk(loop.body) if isinstance(n, Store) and n.how != "=")
+    return any(loop.index in some and not inner.isdisjoint(some[: some.index(loop.index)]) for some in added)
 
 
 def _adds_rows(loop: Loop, memory: Mapping[str, str]) -> bool:
