@@ -8,10 +8,11 @@ code.
 
 What runs: the instructions of the printed functions under valgrind's callgrind, and the calls that leave the file, of
 which the C library's own instructions depend on the machine. At -O3, as in docs/speed.md (at -O2 the functions for
-vectors are calls), for any processor of the family: -march=native is another number on each machine, and valgrind knows
-no AVX-512. What is generated: the calls of Python and C functions from a declaration to its texts, in a process of its
-own. The first depends on the compiler, the second on the interpreter: their versions are stored, and counts of another
-version are not compared.
+vectors are calls), for one processor that valgrind knows: it has no AVX-512, and -march=native is another number on
+each machine. Without AVX-512 gcc makes a vector of `x < 0 ? 2 - y : y` only if arithmetic need not trap; a loop that is
+no vector any more has three times the instructions, and shows. What is generated: the calls of Python and C functions
+from a declaration to its texts, in a process of its own. The first depends on the compiler, the second on the
+interpreter: their versions are stored, and counts of another version are not compared.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from .work import POINTS, ROWS, Row, declared
 FILE = Path(__file__).with_name("counts.json")
 ROOT = Path(__file__).resolve().parents[2]
 UPDATE = "python -m benchmarks.speed.counts --update"
-FLAGS = ("-O3", "-fopenmp-simd", "-g1")
+PROCESSOR = ("-march=x86-64-v3",) if platform.machine() in ("x86_64", "AMD64") else ()  # AVX2
+FLAGS = ("-O3", "-fopenmp-simd", "-fno-trapping-math", "-g1", *PROCESSOR)
 GROWTH = 1.10  # more than this is a failure
 RUN = ("ba", "arm_batch", "quadrotor", "softmax_ce", "layer_norm", "gelu", "chain", "conv2d", "attention", "linear_64")
 PRINTED = ("ba", "arm", "quadrotor", "softmax_ce", "chain", "conv2d", "gmm")
@@ -177,8 +179,12 @@ def compiler() -> list[str]:
 
 def missing() -> str:
     """What this machine lacks to count; empty if nothing."""
-    lacks = [tool for tool in (compiler()[0], "valgrind") if shutil.which(tool) is None]
-    return f"{' and '.join(lacks)} missing (Debian, Ubuntu: apt install gcc valgrind)" if lacks else ""
+    if lacks := [tool for tool in (compiler()[0], "valgrind") if shutil.which(tool) is None]:
+        return f"{' and '.join(lacks)} missing (Debian, Ubuntu: apt install gcc valgrind)"
+    cpuinfo = Path("/proc/cpuinfo")
+    if PROCESSOR and cpuinfo.exists() and "avx2" not in cpuinfo.read_text():
+        return "the processor has no AVX2, and the counts are of code for it"
+    return ""
 
 
 def versions() -> dict[str, str]:
