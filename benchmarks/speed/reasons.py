@@ -48,8 +48,8 @@ IN_C = {
         "their tails keep their digits. Next: erfc and the bell share theirs."
     ),
     "chain": (
-        "A loop for each value, under `if (grad_...)`, with arrays of 8 MB between them: memory is the limit. "
-        "Next: one loop for all gradients, guarded inside."
+        "Three exponentials for each element, in tanh, in its slope and in the sigmoid, where the goal is of one that "
+        "gives them all. Next: tanh from the exponential that its slope has."
     ),
     "conv2d": (
         "A product for each image, row and tap, and each packs its panels. Next: all taps gathered into one panel."
