@@ -166,15 +166,16 @@ def _told(note: Node) -> list[str]:
 def _scoped(units: Sequence[Node]) -> Block:
     """Each guard with what reads the scalars that are declared in it."""
     done: list[Node] = []
+    behind: dict[str, int] = {}  # the place behind the last that reads a name
+    for last, other in enumerate(units, 1):
+        behind |= dict.fromkeys((r.name for m in walk((other,)) for r in refs(*expressions(m))), last)
     place = 0
     while place < len(units):
         node, place = units[place], place + 1
         if isinstance(node, Guard):
             own, end = _declared((node,)), place
-            for last, other in enumerate(units[place:], place + 1):
-                if own & {r.name for m in walk((other,)) for r in refs(*expressions(m))}:
-                    own |= _declared(units[end:last])
-                    end = last
+            while (last := max((behind.get(name, 0) for name in own), default=0)) > end:
+                own, end = _declared(units[end:last]), last
             inner = _scoped(units[place:end])
             body = (*node.body, *(m for n in inner for m in (n.body if _asks(n, node) else (n,))))
             node = replace(node, body=_merged(body)) if inner else node
