@@ -34,6 +34,61 @@ def _atanh(x):
     return (_log1p(x) - _log1p(-x)) / 2
 
 
+def _conv(x, weight, stride=1, padding=0, dilation=1, groups=1):
+    """Return the convolution of XLA, which refuses windows of nothing: the sum is 0."""
+    ways = (stride, padding, dilation)
+    ways = [w if isinstance(w, tuple) else (w,) * (x.ndim - 2) for w in ways]
+
+    def conv(x, weight):
+        return jax.lax.conv_general_dilated(
+            x,
+            weight,
+            ways[0],
+            [(p, p) for p in ways[1]],
+            rhs_dilation=ways[2],
+            feature_group_count=groups,
+        )
+
+    if 0 in weight.shape:
+        return jnp.zeros(jax.eval_shape(conv, x, weight).shape, x.dtype)
+    return conv(x, weight)
+
+
+def _conv_input(shape, weight, grad_output, **ways):
+    """Return the gradient of `_conv` by its input, of that shape."""
+    if 0 in (*shape, *weight.shape, *grad_output.shape):
+        return jnp.zeros(shape, grad_output.dtype)
+
+    def conv(x):
+        return _conv(x, weight, **ways)
+
+    x = jax.ShapeDtypeStruct(shape, grad_output.dtype)
+    return jax.linear_transpose(conv, x)(grad_output)[0]
+
+
+def _conv_weight(x, shape, grad_output, **ways):
+    """Return the gradient of `_conv` by its weight, of that shape."""
+    if 0 in (*x.shape, *shape, *grad_output.shape):
+        return jnp.zeros(shape, grad_output.dtype)
+
+    def conv(weight):
+        return _conv(x, weight, **ways)
+
+    weight = jax.ShapeDtypeStruct(shape, grad_output.dtype)
+    return jax.linear_transpose(conv, weight)(grad_output)[0]
+
+
+def _conv_transpose(x, weight, stride=1, padding=0, dilation=1, groups=1):
+    """Return the transposed convolution, the gradient of `_conv` by an input."""
+    ways = (stride, padding, dilation)
+    ways = [w if isinstance(w, tuple) else (w,) * (x.ndim - 2) for w in ways]
+    sizes = zip(x.shape[2:], weight.shape[2:], *ways, strict=True)
+    counts = [max(s * (n - 1) + d * (k - 1) + 1 - 2 * p, 0) for n, k, s, p, d in sizes]
+    shape = (x.shape[0], weight.shape[1] * groups, *counts)
+    ways = {"stride": stride, "padding": padding, "dilation": dilation}
+    return _conv_input(shape, weight, x, **ways, groups=groups)
+
+
 def _windows(x, axis, size, step=1, dilation=1):
     """Return the windows of x along `axis`, each in a new last axis."""
     axis %= x.ndim

@@ -138,6 +138,48 @@ def _solve_triangular(a, b, upper):
     return torch.linalg.solve_triangular(a, b, upper=upper)
 
 
+def _conv(x, weight, stride=1, padding=0, dilation=1, groups=1):
+    """Return the convolution of torch; a sum over nothing, which that refuses, is 0."""
+    rank = x.ndim - 2
+    ways = (padding, dilation, stride)
+    ways = [w if isinstance(w, tuple) else (w,) * rank for w in ways]
+    sizes = zip(x.shape[2:], weight.shape[2:], *ways, strict=True)
+    counts = [max((n + 2 * p - d * (k - 1) - 1) // s + 1, 0) for n, k, p, d, s in sizes]
+    if 0 in (*x.shape, *weight.shape, *counts):
+        return x.new_zeros((x.shape[0], weight.shape[0], *counts))
+    conv = getattr(torch.nn.functional, f"conv{rank}d")
+    return conv(x, weight, None, stride, padding, dilation, groups)
+
+
+def _conv_input(shape, weight, grad_output, **ways):
+    """Return the gradient of `_conv` by its input, of that shape."""
+    if 0 in (*shape, *weight.shape, *grad_output.shape):
+        return grad_output.new_zeros(shape)
+    conv_input = getattr(torch.nn.grad, f"conv{len(shape) - 2}d_input")
+    return conv_input(shape, weight, grad_output, **ways)
+
+
+def _conv_weight(x, shape, grad_output, **ways):
+    """Return the gradient of `_conv` by its weight, of that shape."""
+    if 0 in (*x.shape, *shape, *grad_output.shape):
+        return grad_output.new_zeros(shape)
+    conv_weight = getattr(torch.nn.grad, f"conv{len(shape) - 2}d_weight")
+    return conv_weight(x, shape, grad_output, **ways)
+
+
+def _conv_transpose(x, weight, stride=1, padding=0, dilation=1, groups=1):
+    """Return the transposed convolution of torch; a sum over nothing is 0."""
+    rank = x.ndim - 2
+    ways = (padding, dilation, stride)
+    ways = [w if isinstance(w, tuple) else (w,) * rank for w in ways]
+    sizes = zip(x.shape[2:], weight.shape[2:], *ways, strict=True)
+    counts = [max(s * (n - 1) + d * (k - 1) + 1 - 2 * p, 0) for n, k, p, d, s in sizes]
+    if 0 in (*x.shape, *weight.shape, *counts):
+        return x.new_zeros((x.shape[0], weight.shape[1] * groups, *counts))
+    conv = getattr(torch.nn.functional, f"conv_transpose{rank}d")
+    return conv(x, weight, None, stride, padding, 0, groups, dilation)
+
+
 def _windows(x, axis, size, step=1, dilation=1):
     """Return a view of the windows of x along `axis`, each in a new last axis."""
     span = dilation * (size - 1) + 1

@@ -26,6 +26,7 @@ class JaxExpressions(Expressions):
     module = "jnp"
     slow_from = PRODUCTS + 1  # XLA makes products of powers
     refuses_nothing = False
+    library: ClassVar[Mapping[str, int]] = {"convolution": 3}
     matrices: ClassVar[Mapping[str, Matrix]] = {
         **MATRICES,
         "argsort": Matrix("np.argsort", axis=integer(-1), stable=TRUE),

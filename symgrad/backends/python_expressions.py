@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import UnsupportedError
-from ..expr import ONE, Expr
+from ..expr import ONE, ZERO, Expr
 from ..expr.sizes import never_negative
 from ..ops import OPS, Op
 from ..plan.arrays import tree as arrays
@@ -69,9 +69,22 @@ MATRICES: Mapping[str, Matrix] = {
 }
 
 
+def _sliding(node: arrays.Convolution) -> dict[str, Expression]:
+    """How a weight slides: one number where it is the same along all axes."""
+    ways = {"stride": (node.stride, ONE), "padding": (node.padding, ZERO), "dilation": (node.dilation, ONE)}
+    found = {}
+    for word, (each, usual) in ways.items():
+        if any(value is not usual for value in each):
+            found[word] = size(each[0]) if len({*each}) == 1 else Several(tuple(map(size, each)))
+    return found | given(node.groups is not ONE, groups=size(node.groups))
+
+
 def given(condition: object, **options: Expression) -> dict[str, Expression]:
     """Arguments by name, if something holds."""
     return options if condition else {}
+
+
+CONVOLUTIONS = {"result": "_conv", "input": "_conv_input", "weight": "_conv_weight", "transpose": "_conv_transpose"}
 
 
 class Expressions:
@@ -87,6 +100,7 @@ class Expressions:
     slow_from = 3  # the least power that is slower than products: 30 times, of 100,000 numbers
     refuses_nothing: ClassVar[bool] = True  # the maximum over a whole axis of no elements
     matrices: ClassVar[Mapping[str, Matrix]] = MATRICES
+    library: ClassVar[Mapping[str, int]] = {}
 
     def __init__(self, dtype: Expression, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
         self.dtype = dtype
@@ -141,6 +155,13 @@ class Expressions:
                 return Operation("matmul", (tree(left), tree(right)))
             case arrays.Einsum(subscripts, operands):
                 return own("einsum", py.text(subscripts), *map(tree, operands), optimize=TRUE)
+            case arrays.Convolution(kind, left, right, extents):
+                given_to = [tree(left), tree(right)]
+                if kind == "input":
+                    given_to = [shape(extents), *reversed(given_to)]
+                elif kind == "weight":
+                    given_to.insert(1, shape(extents))
+                return call(CONVOLUTIONS[kind], *given_to, **_sliding(node))
             case arrays.Reshape(base, _, _, rows) as reshaped:
                 entries = [integer(-1) if e is None else size(e) if e is rows else axis(e) for e in reshaped.told]
                 return method(tree(base), "reshape", *entries)

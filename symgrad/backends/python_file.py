@@ -122,7 +122,7 @@ class PythonFile(PythonModule, ABC):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.needs: Sequence[Expr] = ()
-        self.forward, self.backward = array_procedures(program, self._fits)
+        self.forward, self.backward = array_procedures(program, self._fits, self.tree("x").library)
         self.needs = [*dict.fromkeys((*self.primal.constraints, *self.forward.needs, *self.backward.needs))]
 
     @abstractmethod

@@ -17,7 +17,7 @@ from ..source.tree import walk
 from .frameworks import TorchArtefact
 from .handwritten import handwritten
 from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, type_helper, wrong_type
-from .python_expressions import TRUE
+from .python_expressions import CONVOLUTIONS, TRUE
 from .python_file import FrameworkFile, TangentFile
 from .python_names import PythonLanguage
 from .python_statements import (
@@ -326,7 +326,7 @@ def _of_matrices(node: object) -> bool:
         case Operation("matmul"):
             return True
         case py.Call(Word(word)):
-            return word in ("_einsum", "_solve_triangular") or word.startswith("torch.linalg")
+            return word in (*CONVOLUTIONS.values(), "_einsum", "_solve_triangular") or word.startswith("torch.linalg")
         case _:
             return False
 

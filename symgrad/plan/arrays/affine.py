@@ -119,6 +119,10 @@ class Sizes:
         extent, _ = multiples(extent, [(a, step) for a, step in self.quotients])
         return next((size for size, factors in self.lengths if equal(extent, factors)), extent)
 
+    def settled(self, extent: Expr) -> Expr:
+        """`extent`, or the name of its count: the length of an axis that is there."""
+        return self.counts[extent.key][0] if extent.key in self.counts else self.exact(extent)
+
     def positive(self, step: Expr) -> bool:
         """Whether `step` is at least 1."""
         return self.not_negative(step - 1)

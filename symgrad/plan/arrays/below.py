@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 from ...expr import ZERO, Expr, apply, refs
 from ..trees import parts, rebuilt
-from .tree import Array, ArrayNode, Elementwise, Num, Real, Reshape, SizeOf, Slice, Var
+from .tree import Array, ArrayNode, Convolution, Elementwise, Num, Real, Reshape, SizeOf, Slice, Var
 
 
 def children(array: Array) -> tuple[Array, ...]:
@@ -61,9 +62,20 @@ def sizes_in(items: Iterable[object]) -> list[Expr]:
     return [e for e in several if isinstance(e, Expr)]
 
 
+def told(array: object) -> list[Any]:
+    """The parts of `array` that are written."""
+    match array:
+        case Reshape(base):
+            return [base, *array.told]
+        case Convolution(kind="result" | "transpose"):
+            return parts(replace(array, shape=()))
+        case _:
+            return parts(array)
+
+
 def sizes_of(array: Array) -> list[Expr]:
     """The integer expressions that the top of `array` mentions."""
-    return sizes_in(array.told if isinstance(array, Reshape) else parts(array))
+    return sizes_in(told(array))
 
 
 # numbers that divide numbers: Python raises where they are 0, an array does not

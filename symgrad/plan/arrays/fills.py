@@ -17,7 +17,7 @@ from .elements import Perhaps, Piece, Point, Run, Split, Turned, in_slices, trim
 from .layout import is_pack, pack_of
 from .spell import Speller
 from .taking import packed_items, taken
-from .tree import ALL, BACK, Array, Concatenate, Elementwise, Full, Item, Pad, Reshape, Roll, Stack, Var
+from .tree import ALL, BACK, Array, Concatenate, Elementwise, Full, Item, Pad, Roll, Stack, Var
 from .values import Value
 
 
@@ -46,13 +46,15 @@ class Fills:
         return in_slices(self.speller.pieces(ref(e.target, *e.subscripts), dict(e.box)))
 
     def _fills(self, e: Equation) -> bool:
-        """Whether `e` writes every element of its target, each once."""
+        """Whether `e` writes every element of its target, each once, or adds to them what one call gives."""
         slices = self._slices(e)
-        return slices is not None and all(
+        return self.speller.into_windows(e) is not None or slices is not None and all(
             isinstance(p, (Run, Split, Turned)) and (p.item is ALL or p.item == BACK) for p in slices
         )
 
     def _filling(self, e: Equation) -> Array:
+        if (called := self.speller.into_windows(e)) is not None:
+            return called
         value = self.speller.value(e)
         if e.plain:
             return self._laid(e, value)
@@ -80,7 +82,8 @@ class Fills:
             own = [i for group in groups for i in group]
             laid = self.speller.spread(value, own, extents)
             shape = [self.sizes.exact(product([self.sizes.count(i, extents[i]) for i in group])) for group in groups]
-            value = Value(Reshape(laid.array, tuple(shape)) if len(shape) != len(own) else laid.array, axes)
+            joined = len(shape) != len(own)
+            value = Value(self.speller.reshaped(laid.array, tuple(shape)) if joined else laid.array, axes)
         else:
             value = self.speller.laid(value, axes)
         back = {p.index for p in standing if isinstance(p, Run) and p.back}

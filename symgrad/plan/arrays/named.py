@@ -191,7 +191,7 @@ def _nameable(s: Statement) -> list[Array]:
             several = isinstance(a, Windows) and a not in inside and isinstance(a.base, (Windows, Pad))
             blocks = isinstance(a, Reshape) and a.split and isinstance(a.base, Take)
             alone = a is top or (isinstance(top, (Permute, Copy)) and a is top.base)
-            if isinstance(a, Pad) or several or (blocks and not alone) or a in backwards:
+            if several or ((blocks or isinstance(a, Pad)) and not alone) or a in backwards:
                 found[a] = None
     return list(found)
 

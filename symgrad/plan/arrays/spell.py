@@ -1,16 +1,18 @@
 """One equation as an array expression.
 
-The spellings, tried in this order: matrix product, reduction of a broadcast expression, einsum.
+The spellings, tried in this order: a call of the library that computes all of it, matrix product, reduction of a
+broadcast expression, einsum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, signed_factors, values
+from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, ref, signed_factors, values
 from ...ir import NEUTRAL, Dtype, Equation
 from .affine import product as points_of
-from .elements import Reader
+from .borders import Widths
+from .convolutions import Operands, convolution, into_windows
 from .layout import frame, is_pack
 from .matrices import matrix_value
 from .taking import Axes, as_index, permuted, whole
@@ -18,7 +20,7 @@ from .tree import Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape
 from .values import KEPT, Value
 
 
-class Speller(Reader):
+class Speller(Operands):
     """Spells the equations of one procedure."""
 
     # equations
@@ -175,32 +177,51 @@ class Speller(Reader):
         inner_below = [f for f in below if set(indices(f)) & set(reduced)]
         if len(moving) < 2 or any(isinstance(f, Index) for f in moving):
             return None
-        groups: dict[frozenset[Index], list[Expr]] = {}
-        for f in moving:
-            groups.setdefault(frozenset(indices(f)), []).append(f)
-        joined = _scaled_first(groups, shown)
-        divisors = _divisors(inner_below, joined)
-        if len(joined) < 2 or divisors is None:
+        factors = _factors(moving, inner_below, shown)
+        if factors is None or len(factors) < 2:
             return None
         fixed = [f for f in above if f not in moving]
-        operands = []
-        for key, members in joined.items():
-            inner = fraction(members, divisors.get(key, []))
-            if not all(self.viewed(r, extents) for r in self._read(inner)):
-                return None
-            local = frame(_box_only(inner, extents), self._read(inner), self.axes)
-            operands.append(self.evaluate(inner, local, extents))
         under = [f for f in below if f not in inner_below]
-        operands = [self.real(v) for v in operands]
-        if any(None in v.axes for v in operands):
+        for i in reduced:
+            if not any(i in indices(f) for f in factors):
+                fixed, under = _counted(fixed, under, extents[i])
+        result = convolution(self, factors, shown, extents) or self._product(factors, shown, reduced, extents)
+        return None if result is None else self._scaled(result, fixed, under, sign, order, extents)
+
+    def _product(
+        self, factors: Sequence[Expr], shown: Sequence[Index], reduced: Sequence[Index], extents: Mapping[Index, Expr]
+    ) -> Value | None:
+        """A sum of a product of factors as `@` or einsum."""
+        operands = [v for f in factors if (v := self.operand(f, extents)) is not None]
+        if len(operands) < len(factors):
             return None
-        missing = [i for i in reduced if not any(i in v.labels for v in operands)]
-        for i in missing:
-            fixed, under = _counted(fixed, under, extents[i])
         result = self._matmul(operands, shown, reduced, extents) if len(operands) == 2 else None
         if result is None or _turned_twice(result, shown):
             result = self._einsum(operands, shown) or result
-        return None if result is None else self._scaled(result, fixed, under, sign, order, extents)
+        return result
+
+    def operand(self, factor: Expr, extents: Mapping[Index, Expr]) -> Value | None:
+        """A factor as an array with all of its axes; None where one is read by integer arrays, or kept."""
+        if not all(self.viewed(r, extents) for r in self._read(factor)):
+            return None
+        local = frame(_box_only(factor, extents), self._read(factor), self.axes)
+        value = self.real(self.evaluate(factor, local, extents))
+        return None if None in value.axes else value
+
+    def into_windows(self, e: Equation, widths: Widths | None = None) -> Array | None:
+        """What `e` adds to the windows of its target, as a call that gives all of it; without a border of those
+        widths."""
+        if not self.library or e.where is not None or e.reduce not in ("none", "sum"):
+            return None
+        above, below, sign = signed_factors(e.body)
+        fixed, under = ([f for f in some if not indices(f)] for some in (above, below))
+        above, below = ([f for f in some if indices(f)] for some in (above, below))
+        factors = _factors(above, below, [i for i, _ in e.shown])
+        if factors is None or any(not any(i in indices(f) for f in factors) for i, _ in e.box):
+            return None
+        target, extents = ref(e.target, *e.subscripts), dict(e.box)
+        found = into_windows(self, target, factors, extents, widths)
+        return None if found is None else self._scaled(Value(found, ()), fixed, under, sign, (), extents).array
 
     def _read(self, body: Expr) -> list[Ref]:
         nodes = values(body, closed=self._is_size)
@@ -297,6 +318,18 @@ def _turned_twice(product: Value, shown: Sequence[Index]) -> bool:
 
 
 Groups = Mapping[frozenset[Index], list[Expr]]  # factors by the indices that they mention
+
+
+def _factors(above: Sequence[Expr], below: Sequence[Expr], shown: Sequence[Index]) -> list[Expr] | None:
+    """The factors of a contraction, one for each set of indices; None where a divisor belongs to none of them."""
+    groups: dict[frozenset[Index], list[Expr]] = {}
+    for f in above:
+        groups.setdefault(frozenset(indices(f)), []).append(f)
+    joined = _scaled_first(groups, shown)
+    divisors = _divisors(below, joined)
+    if divisors is None:
+        return None
+    return [fraction(members, divisors.get(key, [])) for key, members in joined.items()]
 
 
 def _scaled_first(groups: Groups, shown: Sequence[Index]) -> Groups:

@@ -10,9 +10,8 @@ from ...expr.names import Names
 from ...ir import Equation, Role, When
 from ...ops.matrices import MATRICES
 from ..program import Item, Procedure, Program, Recurrence, Step
-from ..trees import parts
 from .affine import Sizes
-from .below import below, is_array, not_zero, options_that_divide
+from .below import below, is_array, not_zero, options_that_divide, told
 from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Unpack, Update, flat, replaced, tops
 from .guards import Line, arrays_in, by_guards, names_read, targets_of
@@ -22,12 +21,11 @@ from .scans import Accumulated, accumulated
 from .spell import Speller
 from .stores import Stores
 from .tree import (
+    PRODUCTS,
     Array,
     BroadcastTo,
     Copy,
     Diagonal,
-    Einsum,
-    MatMul,
     MatrixCall,
     Permute,
     Reshape,
@@ -58,13 +56,19 @@ class ArrayProcedure:
     needs: tuple[Expr, ...] = ()
 
 
-def array_procedures(program: Program, fits: Fits) -> tuple[ArrayProcedure, ArrayProcedure]:
-    """Return forward and backward; `fits` tells whether a statement is short enough to be one line."""
+def array_procedures(
+    program: Program, fits: Fits, library: Mapping[str, int]
+) -> tuple[ArrayProcedure, ArrayProcedure]:
+    """Return forward and backward.
+
+    fits     tells whether a statement is short enough to be one line
+    library  the calls that the language has for whole equations, and along how many axes
+    """
     plain: set[str] = set()
-    forward = _Builder(program, program.forward, {}, fits, set(program.derivative.primal.outputs), plain)
-    first = forward.build()
+    results, gradients = set(program.derivative.primal.outputs), {g for _, g in program.derivative.gradients}
+    first = _Builder(program, program.forward, {}, fits, results, plain, library).build()
     given = {t: p for t, p in first.kept.items() if t in program.saved}
-    backward = _Builder(program, program.backward, given, fits, {g for _, g in program.derivative.gradients}, plain)
+    backward = _Builder(program, program.backward, given, fits, gradients, plain, library)
     return first, backward.build()
 
 
@@ -77,6 +81,7 @@ class _Builder:
         fits: Fits,
         fixed: Collection[str],
         plain: set[str],
+        library: Mapping[str, int],
     ) -> None:
         self.program = program
         self.procedure = procedure
@@ -97,7 +102,7 @@ class _Builder:
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
         equations = [e for step in self.steps for e in step.equations]
-        speller = Speller(self.tensors, self.sizes, borders.pads, ties, plain)
+        speller = Speller(self.tensors, self.sizes, borders.pads, ties, plain, library)
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
@@ -105,12 +110,12 @@ class _Builder:
         speller.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
         self.kept = speller.kept
         self.stores = Stores(speller, borders, procedure.returns)
-        self.signs = speller.signs
+        self.settled = speller.settled
         self.backward = procedure is program.backward
 
     def build(self) -> ArrayProcedure:
         lines = [line for item in self.steps for line in self._lines(item)]
-        lines = self._inlined(_joined(lines))
+        lines = self._read(self._inlined(_joined(lines)))
         lines = named(lines, self.sizes, self.tensors, self._given(), self.stores.changes)
         lines = self._owned(lines)
         statements = self._grouped(lines)
@@ -202,19 +207,29 @@ class _Builder:
                 continue
             target = result[reader[s.name]]
             assert target is not None
-            merged = self.signs(replaced(target.statement, Var(s.name), s.value))
+            merged = self.settled(replaced(target.statement, Var(s.name), s.value))
             simple = self._simple(s.value, target.statement, s.name) and not _in_loop(target.statement, s.name)
             if simple and self.fits(merged):
                 result[reader[s.name]] = replace(target, statement=merged)
                 result[place] = None
         return [line for line in result if line is not None]
 
+    def _read(self, lines: list[Line]) -> list[Line]:
+        """Without what nothing reads: a local in another shape, where that is gone over."""
+        read = {*self.program.saved, *self.procedure.returns}
+        result: list[Line] = []
+        for line in reversed(lines):
+            if not isinstance(line.statement, Assign) or line.statement.name in read:
+                result.append(line)
+                read.update(names_read(line.statement))
+        return result[::-1]
+
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
         inside_matrix = any(
-            isinstance(a, (MatMul, Einsum, MatrixCall)) and Var(name) in below(a) for a in arrays_in(reader)
+            isinstance(a, PRODUCTS) and Var(name) in below(a) for a in arrays_in(reader)
         )
-        return not (inside_matrix and any(isinstance(a, (MatMul, Einsum, MatrixCall)) for a in below(value)))
+        return not (inside_matrix and any(isinstance(a, PRODUCTS) for a in below(value)))
 
     def _owned(self, lines: list[Line]) -> list[Line]:
         """What is returned never shares memory with an input or with another result, and what is written to is ours."""
@@ -323,7 +338,7 @@ def _sizes(statements: Sequence[Statement]) -> set[str]:
         if isinstance(part, Expr):
             found |= {r.name for r in refs(part)}
         else:
-            stack += [part.base, *part.told] if isinstance(part, Reshape) else parts(part)
+            stack += told(part)
     return found
 
 

@@ -37,7 +37,7 @@ from .elements import Moving, in_slices, trimmed_items
 from .fills import Fills, plain_indices
 from .layout import frame, pack_of
 from .spell import Speller
-from .tree import Array, Elementwise, Full, Item, Num, Places, Slice, Take, Var
+from .tree import Array, Elementwise, Full, Item, Num, Places, Reshape, Slice, Take, Var
 
 
 class Stores(Fills):
@@ -53,6 +53,9 @@ class Stores(Fills):
         statements = self._step(step)
         if len(statements) == 1 and isinstance(statements[0], Assign) and plain_number(statements[0].value):
             self.speller.plain.add(step.target)
+        match statements:
+            case [Assign(name, Reshape(base=Var()) as value)]:
+                self.speller.views[name] = value
         return statements
 
     def _step(self, step: Step) -> list[Statement]:
@@ -122,10 +125,15 @@ class Stores(Fills):
         """Written into zeros with a border, and the border cut off."""
         found: list[Statement] = []
         for name in dict.fromkeys(e.target for e in equations):
-            found.append(self._zeros(name))
-            for e in equations:
-                found += self._store(e, True) if e.target == name else []
+            mine = [e for e in equations if e.target == name]
             _, widths = self.borders.around[name]
+            alone = len(equations) == 1 and not equations[0].when
+            if alone and (called := self.speller.into_windows(mine[0], widths)) is not None:
+                return [Assign(target, called)]
+            begins = self._fills(mine[0]) and not mine[0].when
+            found += [] if begins else [self._zeros(name)]
+            for k, e in enumerate(mine):
+                found += self._store(e, k > 0 or not begins)
             items: list[Item] = []
             for (first, last), axis in zip(widths, self.tensors[target].shape, strict=True):
                 start = None if first is ZERO else first

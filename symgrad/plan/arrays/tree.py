@@ -130,6 +130,27 @@ class Einsum(ArrayNode):
 
 
 @dataclass(frozen=True, slots=True)
+class Convolution(ArrayNode):
+    """Of `y[b,f,i] = sum[c,r] x[b,c,stride*i + dilation*r - padding] * weight[f,c,r]` one tensor by the two others, its
+    axes as they stand there, for each of several `groups` of channels by itself.
+
+    kind   result: y of x and the weight; input and weight: what gives a y, of y and the weight, of x and y;
+           transpose: an input as far as the windows reach
+    shape  of what is computed
+    stride, padding, dilation  along each axis behind the second
+    """
+
+    kind: str
+    left: Array
+    right: Array
+    shape: tuple[Expr, ...]
+    stride: tuple[Expr, ...]
+    padding: tuple[Expr, ...]
+    dilation: tuple[Expr, ...]
+    groups: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Reshape(ArrayNode):
     """`base` in another shape. `split`: axes become several.
 
@@ -271,6 +292,7 @@ class Copy(ArrayNode):
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
     Full, Real, Copy, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    MatrixCall, Eye, PackPlaces,
+    MatrixCall, Eye, PackPlaces, Convolution,
 ]  # fmt: skip
+PRODUCTS = (MatMul, Einsum, MatrixCall, Convolution)  # none of them is put into another
 Item = Union[Slice, None, str, Expr, "Array"]

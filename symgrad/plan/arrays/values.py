@@ -12,6 +12,7 @@ from typing import Any
 
 from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, is_exact, refs, value_of, values
 from ...expr.polynomials import symbol
+from ...expr.sizes import equal
 from ...ir import Dtype
 from ...ops import COMPARISONS, OPS
 from .below import plain_number, with_parts
@@ -22,6 +23,7 @@ from .tree import (
     ALL,
     Array,
     BroadcastTo,
+    Convolution,
     Copy,
     Diagonal,
     Elementwise,
@@ -61,10 +63,14 @@ class Evaluator(Branches):
 
     plain  the scalars that are numbers of Python's
     kept   the locals that were stored with axes of length 1, and how
+    library  the calls that the language has for whole equations, and along how many axes
+    views  the locals that are another tensor in another shape
     """
 
     plain: set[str]
+    library: Mapping[str, int]
     kept: Mapping[str, Pattern] = field(default_factory=dict)
+    views: dict[str, Reshape] = field(default_factory=dict)
 
     # elementwise
 
@@ -146,13 +152,17 @@ class Evaluator(Branches):
             case _:
                 return self.real(Value(array, ())).array
 
-    def signs(self, part: Any) -> Any:
-        """A statement or an array where every minus sign stands before what takes one."""
-        new = with_parts(part, self.signs)
-        if not (isinstance(new, Elementwise) and new.op == "neg"):
-            return new
-        signed = self._signed(new.args[0])
-        return new if signed is new.args[0] else replace(new, args=(signed,))
+    def settled(self, part: Any) -> Any:
+        """A statement or an array where every minus sign stands before what takes one, and no shape between two."""
+        new = with_parts(part, self.settled)
+        match new:
+            case Elementwise("neg", (base,)):
+                signed = self._signed(base)
+                return new if signed is base else replace(new, args=(signed,))
+            case Reshape(base=Reshape(), shape=shape) if None not in shape:
+                return self.reshaped(new.base, tuple(n for n in shape if n is not None))
+            case _:
+                return new
 
     def boolean(self, array: Array) -> bool:
         """Whether the elements of `array` are True and False."""
@@ -252,6 +262,22 @@ class Evaluator(Branches):
         """`x[h]` as an array over the indices of h."""
 
     # more axes
+
+    def reshaped(self, array: Array, shape: tuple[Expr, ...]) -> Array:
+        """`array` in another shape; nothing is between the one that it has first and that."""
+        base = array
+        while isinstance(inner := self.views.get(base.name, base) if isinstance(base, Var) else base, Reshape):
+            base = inner.base
+        match base:
+            case Var(name) if name in self.tensors and name not in self.kept:
+                own: tuple[Expr, ...] = self.tensors[name].shape
+            case Convolution(shape=own):
+                pass
+            case _:
+                own = ()
+        own, wanted = (tuple(map(self.sizes.settled, some)) for some in (own, shape))
+        same = len(own) == len(wanted) and all(map(equal, own, wanted))
+        return base if same else Reshape(base, shape)
 
     def spread(self, value: Value, wanted: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`value` with every index of `wanted`, in that order."""
