@@ -104,13 +104,14 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
 
 def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Program:
     """What is printed in a language; `moved` are the inputs that a solver moves."""
-    base = backend.over or backend
-    program = plan(derive(function), base.dialect, backend.style, base.calls)
+    base, operation = backend.over or backend, backend.options.operation
+    program = plan(derive(function), base.dialect, backend.style, base.calls, operation)
     if backend.products:
-        second = plan(product(function, moved), backend.dialect, backend.style, backend.calls)
+        second = plan(product(function, moved), backend.dialect, backend.style, backend.calls, operation)
         program = replace(program, unknowns=tuple(moved), product=second)
     if backend.options.jvp:
-        program = replace(program, product=plan(pushed(function), backend.dialect, backend.style, backend.calls))
+        second = plan(pushed(function), backend.dialect, backend.style, backend.calls, operation)
+        program = replace(program, product=second)
     return program
 
 
@@ -118,11 +119,13 @@ def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict
     """Return {path: text} of the printed code, unchecked.
 
     to      a name of `symgrad.backends.BACKENDS`; "scipy:w+b" names the inputs that are its unknown
-    static  values of the static options of a declared function; for C also `lapack`, which says whether functions of
-            whole matrices call LAPACKE, `dtype`, the type of real numbers: "double" or "float", `accumulate`, which
-            says whether backward adds to the gradients' arrays, and `openmp`, whether threads share its loops; for
-            torch and JAX `jvp`, which says whether forward mode is printed; for all of them `stabilize=False` leaves
-            the formula as it is, where another form would lose fewer digits
+    static  values of the static options of a declared function; `save`, what forward saves: "minimal" is no more than
+            backward needs, "balanced" what is cheaper to keep than to compute again, "all" what backward reads; for C
+            also `lapack`, which says whether functions of whole matrices call LAPACKE, `dtype`, the type of real
+            numbers: "double" or "float", `accumulate`, which says whether backward adds to the gradients' arrays, and
+            `openmp`, whether threads share its loops; for torch and JAX `jvp`, which says whether forward mode is
+            printed; for all of them `stabilize=False` leaves the formula as it is, where another form would lose fewer
+            digits
     """
     declaration, options = _asked(declaration, static)
     return dict(printed(declaration, to, options).files)
@@ -171,7 +174,7 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     """
     function, backend = as_function(declaration), result.backend
     to, like = backend.name, backend.executed
-    text = result if like == to else printed(declaration, like)
+    text = result if like == to else printed(declaration, like, {"save": backend.options.save})
     heads = text.backend.heads(text.program)
     report: Report = oracle.check(function, text.files, to, artefact, text=like, heads=heads, **how)
     options = backend.options.cli_flags

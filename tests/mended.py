@@ -195,5 +195,8 @@ MENDED = {
     "the sine of an input that may be absent": (
         "f(x, y, w?) = x*sin(x) + cos(y)*where(x > 0, sin(w*y), x)"
     ),
+    "an optional input in the gradient of another alone": (
+        "f(x[n], b[n]?): y[i] = exp(x[i]) + given(b, b[i], 2); out = sum[i](y[i])**2"
+    ),
     "an angle of an angle, beyond what vectors reach": "f(x, far_angles) = sin(1e8*sin(x))*cos(far_angles)",
 }

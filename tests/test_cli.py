@@ -616,7 +616,7 @@ def test_check_without_a_compiler(no_compiler):
 
 
 def test_c_that_the_compiler_refuses_is_a_finding(monkeypatch):
-    def refused(name, files):
+    def refused(name, files, flags):
         raise CompilerError(f"{name}: cc failed: error: expected ';'")
 
     monkeypatch.setattr("symgrad.backends.c.compile_library", refused)

@@ -77,7 +77,7 @@ class Backend(ABC):
     style: str
     executed: str
     products = False
-    takes: Collection[str] = ()
+    takes: Collection[str] = ("save",)
     over: Backend | None = None
     calls: Collection[str] | None = None
 

@@ -33,7 +33,7 @@ class C(Backend):
 
     name = dialect = executed = "c"
     style = "loops"
-    takes = ("lapack", "dtype", "accumulate", "openmp")
+    takes = ("save", "lapack", "dtype", "accumulate", "openmp")
 
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from ..errors import UnsupportedError
+from ..errors import TargetError, UnsupportedError
 from ..ir import Tensor
 from ..plan import Program
 from ..plan.program import SCIPY
@@ -15,6 +15,7 @@ from ..source.python import Assign, Attribute, Def, Expression, Given, Import, M
 from .frameworks import JaxArtefact
 from .handwritten import handwritten
 from .jax_statements import JaxExpressions, JaxStatements
+from .options import DEFAULT
 from .python_checks import checked_options, inputs_helper, promoted, range_refused, type_helpers
 from .python_expressions import dtype_of
 from .python_file import FrameworkFile, TangentFile
@@ -39,7 +40,7 @@ class Jax(PythonLanguage):
     """The target `jax`."""
 
     name = dialect = "jax"
-    takes = ("jvp",)
+    takes = ("save", "jvp")
     executed = "numpy"
     style = "arrays"
 
@@ -48,6 +49,11 @@ class Jax(PythonLanguage):
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: JAX has nothing to differentiate.")
+        if self.options.jvp and self.options.save != DEFAULT.save:
+            raise TargetError(
+                f"{primal.name}: JAX transposes what --jvp prints, and chooses itself what it saves. "
+                f"Leave out --save, or --jvp."
+            )
         made = _ForwardMode if self.options.jvp else _File
         return made(program).module(header)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import inf
 
 from ..errors import TargetError
 
 DTYPES = ("double", "float")
+SAVES = {"minimal": 0.0, "balanced": 0.05, "all": inf}  # what one operation costs, where keeping an element costs 1
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How code is printed, where it is asked to be otherwise than by default; each language says which of them it has.
 
+    save        what forward hands to backward: `minimal`, inputs and outputs, and nothing that backward can compute
+                again; `balanced`, what costs less to keep; `all` that backward reads
     lapack      C: functions of whole matrices call LAPACKE; without it they are refused
     dtype       C: the type of real numbers, double or float
     accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
@@ -20,6 +24,7 @@ class Options:
     jvp         torch and JAX: forward mode
     """
 
+    save: str = "balanced"
     lapack: bool = False
     dtype: str = "double"
     accumulate: bool = False
@@ -29,13 +34,21 @@ class Options:
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise TargetError(f"{self.dtype!r} is no type of C that symgrad prints. Choose from {', '.join(DTYPES)}.")
+        if self.save not in SAVES:
+            raise TargetError(f"{self.save!r} does not say what forward saves. Choose from {', '.join(SAVES)}.")
 
     @property
     def cli_flags(self) -> tuple[str, ...]:
         """The options of the command that ask for it."""
-        dtype = (f"--dtype {self.dtype}",) if self.dtype != DTYPES[0] else ()
+        dtype = ("--dtype", self.dtype) if self.dtype != DTYPES[0] else ()
+        save = ("--save", self.save) if self.save != DEFAULT.save else ()
         flags = ("lapack", self.lapack), ("accumulate", self.accumulate), ("openmp", self.openmp), ("jvp", self.jvp)
-        return (*dtype, *(f"--{name}" for name, asked in flags if asked))
+        return (*save, *dtype, *(f"--{name}" for name, asked in flags if asked))
+
+    @property
+    def operation(self) -> float:
+        """What one operation on an element costs backward, where keeping the element costs 1."""
+        return SAVES[self.save]
 
     @property
     def single(self) -> bool:

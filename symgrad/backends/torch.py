@@ -9,7 +9,7 @@ from functools import cached_property
 from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
 from ..plan import Program
-from ..plan.arrays.commands import Guard
+from ..plan.arrays.commands import For, Guard, Statement
 from ..source import python as py
 from ..source.layout import listed
 from ..source.python import Assign, Attribute, Def, Do, Expression, Given, If, Name, Operation, Return, Word, bare, call
@@ -46,7 +46,7 @@ class Torch(PythonLanguage):
     """The target `torch`."""
 
     name = dialect = "torch"
-    takes = ("jvp",)
+    takes = ("save", "jvp")
     executed = "numpy"
     style = "arrays"
 
@@ -210,13 +210,16 @@ class _File(FrameworkFile):
 
     def _flags(self) -> list[str]:
         """The optional inputs of which backward asks whether they are given, but for their own gradients."""
-        asked = {
-            name
-            for s in self.backward.statements
-            if isinstance(s, Guard)
-            for name, given in s.when
-            if not given or s.serves != (self.gradient_of(name),)
-        }
+        asked: set[str] = set()
+        stack: list[tuple[Statement, tuple[str, ...]]] = [(s, ()) for s in self.backward.statements]
+        while stack:
+            s, serves = stack.pop()
+            if isinstance(s, Guard):
+                serves = s.serves or serves
+                asked |= {name for name, given in s.when if not given or serves != (self.gradient_of(name),)}
+                stack += [(inner, serves) for inner in (*s.body, *s.otherwise)]
+            elif isinstance(s, For):
+                stack += [(inner, serves) for inner in s.body]
         return [n for n in self.program.saved_presence if n in asked]
 
     def _options_kept(self) -> list[str]:

@@ -25,6 +25,7 @@ from .c_compile import find_compiler
 from .c_signature import Printed, of_arrays
 from .frameworks import TorchArtefact
 from .handwritten import handwritten
+from .options import DEFAULT, Options
 from .python_checks import inputs_helper, promoted, refusal
 from .python_file import PythonModule
 from .python_names import PythonLanguage
@@ -63,8 +64,12 @@ class TorchC(PythonLanguage):
     name = "torch_c"
     dialect = executed = "c"
     style = "loops"
-    over = C()
-    calls = over.calls
+    over: C
+
+    def __init__(self, options: Options = DEFAULT) -> None:
+        super().__init__(options)
+        self.over = C(options)
+        self.calls = self.over.calls
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DTYPES, OPTIONS, takers
+from ..backends import BACKENDS, DTYPES, OPTIONS, SAVES, takers
 from ..errors import SymgradError, TargetError
 from ..later import Later
 
@@ -97,6 +97,9 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
                 raise Mistake(f"--{way} is an option of {' and '.join(takers(way))}. Add {takers(way)[0]} to --to.")
         return command(*args, languages=languages, ways=ways, **keywords)
 
+    save = click.option("--save", type=click.Choice(list(SAVES)),
+                        help="What forward saves: no more than backward needs, what is cheaper to keep, or all that "
+                             "backward reads.  [default: balanced]")  # fmt: skip
     lapack = click.option("--lapack", is_flag=True, help="C: call LAPACKE for functions of whole matrices.")
     dtype = click.option("--dtype", type=click.Choice(DTYPES), help="C: the type of real numbers.  [default: double]")
     accumulate = click.option("--accumulate", is_flag=True, help="C: backward adds to gradients, and overwrites none.")
@@ -104,7 +107,7 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     jvp = click.option("--jvp", is_flag=True, help="PyTorch, JAX: forward mode, too.")
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
-    return plainly(jvp(openmp(dtype(accumulate(lapack(with_ways))))))
+    return plainly(jvp(openmp(dtype(accumulate(lapack(save(with_ways)))))))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -23,13 +23,20 @@ from .subscripts import subscripts
 LARGE = 150  # operations that equations share; a longer straight line is cut (arrays) or scheduled (loops)
 
 
-def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collection[str] | None = None) -> Program:
+def plan(
+    derivative: Derivative,
+    to: str,
+    style: str = "arrays",
+    calls: Collection[str] | None = None,
+    operation: float = 0.05,
+) -> Program:
     """Return what forward and backward of `derivative` compute in the target `to`, of the style `arrays` or `loops`.
 
-    `calls` are the functions of matrices that the target has, all of them if it is None.
+    calls      the functions of matrices that the target has, all of them if it is None
+    operation  what one operation on an element costs, where keeping the element costs 1
 
-    Saved is the cheapest cut: inputs and outputs are free, a reduction is never computed again, and an elementwise
-    value is computed again when that costs less than keeping it.
+    Saved is the cheapest cut: inputs and outputs are free, and a value is computed again where that costs less than
+    keeping it.
     """
     joint, primal = derivative.function, derivative.primal
     if calls is not None:
@@ -63,7 +70,7 @@ def plan(derivative: Derivative, to: str, style: str = "arrays", calls: Collecti
         both = unmasked(both, tensors, joint.facts)
     both = list(recorded("lowered", joint.statements, shared_once(both)))
     forward, backward = both[: border(both)], both[border(both) :]
-    saved, again = choose_saved(derivative.primal, forward, backward, tensors, long=not small)
+    saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, long=not small)
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
     backward = [*again, *backward]

@@ -10,7 +10,7 @@ from ..ir import Equation, Function, Tensor, by_target
 from ..ops import OPS
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
-OPERATION = 0.05  # what one operation on an element costs, where keeping the element costs 1
+APART = 20  # the operations for which an element counts of an array that is put together of parts: it stands in memory
 NEVER = float("inf")
 TRIALS = 16  # values that are tried in the place of those computed from them
 
@@ -20,22 +20,25 @@ def choose_saved(
     forward: Sequence[Equation],
     backward: Sequence[Equation],
     tensors: Mapping[str, Tensor],
+    operation: float,
     long: bool = False,
 ) -> tuple[list[str], list[Equation]]:
     """What to save, in order of input, output, intermediate; and the equations that backward computes again.
 
-    Inputs and outputs are free, what a reduction or a loop makes is never computed again, and an elementwise value is
-    computed again where that costs less than keeping it. Of a `long` straight line, whose values have most of what they
-    are computed from in common, all are, where that costs less.
+    operation  what one operation on an element costs, where keeping the element costs 1
+
+    Inputs and outputs are free, a value is computed again where that costs less than keeping it; never what a function
+    of whole matrices gives, or a loop from turn to turn. Of a `long` straight line, whose values have most of
+    what they are computed from in common, all are, where that costs less.
     """
-    cut = _Cut(primal, forward, tensors)
+    cut = _Cut(primal, forward, tensors, operation)
     read = {r.name for e in backward for r in e.reads}
     needed = [n for n in tensors if n in read and cut.known(n)]
     ways = (False, True) if long else (False,)
     best = min((cut.choice(needed, (), again) for again in ways), key=lambda choice: choice.cost)
     kept: list[str] = []
-    elementwise = [name for name in cut.elementwise if name in best.saved and name not in cut.free]
-    for name in (*elementwise, *cut.below(best.saved))[:TRIALS]:  # what is saved may serve others too
+    again = [name for name in cut.writers if name in best.saved and name not in cut.free and not cut.dear(name)]
+    for name in (*again, *cut.below(best.saved))[:TRIALS]:  # what is saved may serve others too
         trial = cut.choice(needed, [*kept, name])
         if trial.cost < best.cost:
             best, kept = trial, [*kept, name]
@@ -54,16 +57,14 @@ class _Choice:
 
 
 class _Cut:
-    def __init__(self, primal: Function, forward: Sequence[Equation], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, primal: Function, forward: Sequence[Equation], tensors: Mapping[str, Tensor], operation: float
+    ) -> None:
         self.writers = by_target(forward)
         self.inputs = set(primal.inputs)
         self.free = {*primal.inputs, *primal.outputs}
         self.tensors = tensors
-        self.elementwise = [
-            n
-            for n, es in self.writers.items()
-            if all(e.reduce == "none" and e.plain for e in es) or (len(es) == 1 and _reshapes(es[0]))
-        ]
+        self.operation = operation
         self.reads = {
             name: [n for n in dict.fromkeys(r.name for e in es for r in e.reads) if self.known(n)]
             for name, es in self.writers.items()
@@ -78,19 +79,30 @@ class _Cut:
         return float(NOMINAL ** len(self.tensors[name].shape))
 
     def work(self, name: str) -> float:
-        """The cost of computing it again from what it reads; 0 for a number made of options and sizes."""
-        points = self.keep(name) if self.reads[name] else 0.0
-        return sum(OPERATION * _weight(e) * points for e in self.writers[name])
+        """The cost of computing it again from what it reads; 0 for what is made of options, sizes and indices."""
+        if not self.reads[name]:
+            return 0.0
+        if self.operation == NEVER or any(e.matrix for e in self.writers[name]):
+            return NEVER
+        es = self.writers[name]
+        operations = sum(_weight(e) * float(NOMINAL ** len(e.box)) for e in es)
+        if not (all(e.plain for e in es) or (len(es) == 1 and _reshapes(es[0]))):
+            operations += APART * self.keep(name)
+        return self.operation * operations
+
+    def dear(self, name: str) -> bool:
+        """Whether computing it again costs more than keeping it, even if what it reads is there."""
+        return name in self.writers and self.work(name) >= self.keep(name)
 
     def below(self, saved: Collection[str]) -> list[str]:
-        """What elementwise values that are saved were computed from, and would have to be saved instead."""
+        """What values that are saved, and are cheap themselves, were computed from: it would be saved instead."""
         found: dict[str, None] = {}
-        stack = [n for n in self.writers if n in saved and n in self.elementwise]
+        stack = [n for n in self.writers if n in saved and not self.dear(n)]
         while stack:
             for name in self.reads.get(stack.pop(), ()):
                 if name not in found and name not in self.free:
                     found[name] = None
-                    stack += [name] if name in self.elementwise else []
+                    stack += [name] if not self.dear(name) else []
         return [name for name in found if name not in saved]
 
     def choice(self, needed: Sequence[str], kept: Sequence[str], again: bool = False) -> _Choice:
@@ -98,12 +110,12 @@ class _Cut:
 
         again  compute all again that can be, whatever each would cost by itself
         """
-        free = self.free.union(kept, (n for n in needed if n not in self.elementwise))  # these are saved in any case
+        free = self.free.union(kept, (n for n in needed if self.dear(n)))  # these are saved in any case
         price: dict[str, float] = {}
 
         def settle(root: str) -> None:
             stack = [root]
-            path: set[str] = set()  # a loop among elementwise values costs NEVER: one of them is kept
+            path: set[str] = set()  # a loop from turn to turn costs NEVER: one of them is kept
             while stack:
                 name = stack[-1]
                 path.add(name)
@@ -111,13 +123,12 @@ class _Cut:
                     stack.pop()
                 elif name in free:
                     price[name] = 0.0
-                elif name not in self.elementwise:
-                    price[name] = self.keep(name)
                 elif waiting := [n for n in self.reads[name] if n not in price and n not in path]:
                     stack += waiting
                 else:
                     below = sum(price.get(n, NEVER) for n in self.reads[name])
-                    price[name] = 0.0 if again and below < NEVER else min(self.work(name) + below, self.keep(name))
+                    work = self.work(name) + below
+                    price[name] = 0.0 if again and work < NEVER else min(work, self.keep(name))
 
         result = _Choice()
         stack = [*needed]
@@ -126,7 +137,7 @@ class _Cut:
             if name in result.saved or name in result.recomputed:
                 continue
             settle(name)
-            if name in free or name not in self.elementwise or price[name] >= self.keep(name) > 0:
+            if name in free or price[name] >= self.keep(name) > 0:
                 result.saved.add(name)
                 result.cost += 0.0 if name in self.free else self.keep(name)
             else:
@@ -143,13 +154,13 @@ def _reshapes(e: Equation) -> bool:
 
 
 def _weight(e: Equation) -> int:
-    """Operations of a body, a call of a function counted five times; one of the file (functions.py) as what it is made
-    of."""
+    """Operations at one point, a call of a function counted five times; one of the file (functions.py) as what it is
+    made of."""
     nodes = [n for n in postorder(e.body) if isinstance(n, Apply)]
     made = [OPS[n.op].helper for n in nodes if isinstance(n.op, Operator)]
     lines = [value for helper in made if helper for _, value in helper.lines if isinstance(value, Expr)]
     nodes += [n for n in postorder(*lines) if isinstance(n, Apply)]
-    return sum(1 if OPS[n.op].cheap or _small_power(n) else 5 for n in nodes)
+    return (e.reduce != "none") + sum(1 if OPS[n.op].cheap or _small_power(n) else 5 for n in nodes)
 
 
 def _small_power(node: Apply) -> bool:
