@@ -198,5 +198,6 @@ MENDED = {
     "an optional input in the gradient of another alone": (
         "f(x[n], b[n]?): y[i] = exp(x[i]) + given(b, b[i], 2); out = sum[i](y[i])**2"
     ),
+    "a loop without a turn, from a whole number": "f(x[n]): h[0] = 1; h[t+1] = sin(h[t]*x[t]); out = h[n]",
     "an angle of an angle, beyond what vectors reach": "f(x, far_angles) = sin(1e8*sin(x))*cos(far_angles)",
 }

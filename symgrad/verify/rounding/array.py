@@ -83,6 +83,8 @@ class Exact(Array):
         # as a number is set in float64, not as the object that an array of rank 0 is
         if isinstance(value, np.ndarray) and not value.ndim:
             value = value.view(np.ndarray)[()]
+        if isinstance(value, (int, np.integer)) and _dtype_of(self).kind == "O":
+            value = lift(value)  # an int in an array of float64 is one of its numbers
         super().__setitem__(key, value)
 
     def __matmul__(self, other: Any) -> Any:
