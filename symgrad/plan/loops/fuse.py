@@ -96,19 +96,27 @@ def _fuse_back(done: list[Node], node: Loop, memory: Mapping[str, str]) -> bool:
         return False
     begin = _above(done, len(done) - 1)
     place = _partner(done[:begin], node, memory)
+    if place is None:
+        return False
     start = done[place - 1] if place else None
-    if place is None or not isinstance(start, Loop) or not _sets_constants(start) or not _fusible(start, zero, memory):
+    joins = isinstance(start, Loop) and _sets_constants(start) and _fusible(start, zero, memory)
+    host = done[place]
+    assert isinstance(host, Loop)
+    if not joins and not (_reduces(host) and _apart(zero, done[place:begin], memory)):
         return False
     notes = done[begin:-1]
     del done[begin:]
-    _join(done, place, node)
-    body = (*start.body, *_renaming(zero.index, start.index).block(zero.body))
-    done[place - 1 : place] = [*notes, replace(start, body=body)]
+    first = _join(done, place, node)
+    if joins and isinstance(start, Loop):
+        body = (*start.body, *_renaming(zero.index, start.index).block(zero.body))
+        done[place - 1 : place] = [*notes, replace(start, body=body)]
+    else:
+        done[first:first] = [*notes, zero]
     return True
 
 
 def _sets_constants(node: Loop) -> bool:
-    stored = [n for n in walk(node.body) if not isinstance(n, (Loop, Note))]
+    stored = [n for n in walk(node.body) if not isinstance(n, (Loop, Note, Guard))]
     return all(isinstance(n, Store) and n.how == "=" and isinstance(n.value, Const) for n in stored)
 
 
@@ -186,8 +194,9 @@ def _apart(node: Loop | Guard, others: Sequence[Node], memory: Mapping[str, str]
     )
 
 
-def _join(done: list[Node], place: int, node: Loop) -> None:
-    """Move `node` into the loop at `place`: its notes go with it, the first values of its accumulators before it."""
+def _join(done: list[Node], place: int, node: Loop) -> int:
+    """Move `node` into the loop at `place`: its notes go with it, the first values of its accumulators before it. Where
+    the first of all that stands now."""
     first = done[place]
     assert isinstance(first, Loop)
     begin = len(done)
@@ -205,6 +214,7 @@ def _join(done: list[Node], place: int, node: Loop) -> None:
         above -= 1
         body = [done[above], *body]
     done[above : place + 1] = [*head, replace(first, body=tuple(body))]
+    return above
 
 
 def _renaming(old: Index, new: Index) -> Rewriter:
@@ -228,7 +238,8 @@ def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
         if not same_place(reads, a.index, second[name][0], b.index):
             return False
     if conditions(a) != conditions(b):
-        return any(written and _is_array(first, name) and name in second for name, (_, written) in first.items())
+        passes = any(written and _is_array(first, name) and name in second for name, (_, written) in first.items())
+        return passes or (_reduces(a) or _reduces(b)) and _rows_of_one(a, first, b, second)
     deep = _depth(a.body) or _depth(b.body)
     return passes or not deep or _alike(a, b, rename) or _rows_of_one(a, first, b, second)
 
@@ -251,6 +262,12 @@ def _rows_of_one(a: Loop, first: Accesses, b: Loop, second: Accesses) -> bool:
         _is_array(second, name) and same_place(reads, a.index, second[name][0], b.index)
         for name, (reads, _) in first.items()
     )
+
+
+def _reduces(loop: Loop) -> bool:
+    """Whether a loop over rows adds one up, or looks for its largest element: the row is then at hand."""
+    bodies = [n.body if isinstance(n, Guard) else (n,) for n in loop.body]
+    return any(isinstance(n, Local) and n.changes for body in bodies for n in body)
 
 
 def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from ...expr import refs
-from .data import Block, Guard, Local, Loop, Node, Note, Store, expressions, stores, walk
+from .data import Block, Guard, If, Local, Loop, Node, Note, Store, expressions, stores, walk
 from .notes import is_start
 
 
@@ -54,10 +54,11 @@ def inside_loops(block: Block) -> Block:
 
 
 def _opens(node: Node) -> TypeGuard[Guard]:
-    """Whether nothing but accumulators and elements stands beside the loops of the guard of some results."""
+    """Whether nothing but accumulators, elements and conditions stands beside the loops of the guard of some results:
+    each may have it for itself."""
     if not isinstance(node, Guard) or node.otherwise or not node.wanted:
         return False
-    plain = all(isinstance(n, (Loop, Note, Store)) or is_start(n) for n in node.body)
+    plain = all(isinstance(n, (Loop, Note, Store, Guard, If)) or is_start(n) for n in node.body)
     return plain and any(isinstance(n, Loop) for n in node.body)
 
 
