@@ -466,12 +466,15 @@ def _sums(body: tree.Block, end: Expression) -> tuple[tuple[str, str], ...]:
     is not free, or they are few."""
     ways = {"+=": "+", "-=": "+", "*=": "*", "/=": "*", "max=": "max", "min=": "min"}
     found: dict[tuple[str, str], None] = {}
+    own = {node.name for node in tree.walk(*body) if isinstance(node, tree.Local)}
     for node in tree.walk(*body):
         if isinstance(node, (tree.Return, tree.Loop)):
             return ()
         if isinstance(node, tree.Store) and node.how != "=":
             if not isinstance(node.target, Name):
                 return ()
+            if node.target.name in own:
+                continue
             found[ways[node.how], node.target.name] = None
     few = isinstance(end, Number) and float(end.text) < LANES
     return () if few else tuple(found)

@@ -47,17 +47,19 @@ from .share import Share
 from .split import Split
 
 
-def nests(program: Program, language: Callable[[Expr], Expr]) -> tuple[Nest, Nest]:
+def nests(program: Program, language: Callable[[Expr], Expr], threads: bool = False) -> tuple[Nest, Nest]:
     """The loops of forward and of backward.
 
     program   without packs: what `flatten` or `pointwise` returns
     language  rewrites one node into operators that the language has
+    threads   whether threads will share the turns of loops
     """
     rewrite, known = Rewriter(transformer(language)), Known()
-    return _nest(program, program.forward, rewrite, known), _nest(program, program.backward, rewrite, known)
+    forward = _nest(program, program.forward, rewrite, known, threads)
+    return forward, _nest(program, program.backward, rewrite, known, threads)
 
 
-def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Known) -> Nest:
+def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Known, threads: bool) -> Nest:
     """One procedure: order its loops, fuse them, place its temporaries, name what is computed once."""
     primal = program.derivative.primal
     table = program.table_of(procedure)
@@ -91,7 +93,7 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     partial = {s.target for s in needed if isinstance(s, Step) and s.begins}
     places = {name: place for place, name in enumerate(asked)}
     serves = {name: frozenset(s.serves) for s in needed for name in s.targets if s.serves and table[name].shape}
-    block = merged_calls(fuse(block, Asked(places, serves, homes)), homes)
+    block = merged_calls(fuse(block, Asked(places, serves, homes, threads)), homes)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}

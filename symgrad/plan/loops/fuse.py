@@ -38,7 +38,7 @@ def _neighbours(block: Sequence[Node], asked: Asked) -> list[Node]:
     for node in block:
         if isinstance(node, Guard):
             _place(done, node, asked)
-        elif not (isinstance(node, Loop) and _fuse_back(done, node, asked.memory)):
+        elif not (isinstance(node, Loop) and _fuse_back(done, node, asked)):
             done.append(_with_sources(done, node, asked.memory) if isinstance(node, Loop) else node)
     return done
 
@@ -82,12 +82,12 @@ def _above(nodes: Sequence[Node], place: int) -> int:
     return place
 
 
-def _fuse_back(done: list[Node], node: Loop, memory: Mapping[str, str]) -> bool:
+def _fuse_back(done: list[Node], node: Loop, asked: Asked) -> bool:
     """Move `node` into an earlier loop if that can be; a loop that accumulates into a row takes along the one that sets
     the row to 0, into that of the row it joins."""
     if _sets_constants(node):
         return False
-    place = _partner(done, node, memory)
+    place = _partner(done, node, asked)
     if place is not None:
         _join(done, place, node)
         return True
@@ -95,14 +95,14 @@ def _fuse_back(done: list[Node], node: Loop, memory: Mapping[str, str]) -> bool:
     if not isinstance(zero, Loop) or not _sets_constants(zero):
         return False
     begin = _above(done, len(done) - 1)
-    place = _partner(done[:begin], node, memory)
+    place = _partner(done[:begin], node, asked)
     if place is None:
         return False
     start = done[place - 1] if place else None
-    joins = isinstance(start, Loop) and _sets_constants(start) and _fusible(start, zero, memory)
+    joins = isinstance(start, Loop) and _sets_constants(start) and _fusible(start, zero, asked.memory)
     host = done[place]
     assert isinstance(host, Loop)
-    if not joins and not (_reduces(host) and _apart(zero, done[place:begin], memory)):
+    if not joins and not (_reduces(host) and _apart(zero, done[place:begin], asked.memory)):
         return False
     notes = done[begin:-1]
     del done[begin:]
@@ -120,12 +120,12 @@ def _sets_constants(node: Loop) -> bool:
     return all(isinstance(n, Store) and n.how == "=" and isinstance(n.value, Const) for n in stored)
 
 
-def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | None:
+def _partner(done: list[Node], node: Loop, asked: Asked) -> int | None:
     """The place of the loop before `node` that it can be one with: what stands between is not in the way.
 
     The nearest one that touches what `node` touches, else the first.
     """
-    mine = accesses((node,), memory)
+    mine = accesses((node,), asked.memory)
     found: int | None = None
     for place in range(len(done) - 1, max(-1, len(done) - 1 - FAR), -1):
         between = done[place]
@@ -133,8 +133,8 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
             continue
         if not isinstance(between, (Loop, Store, Guard)):
             break
-        theirs = accesses((between,), memory)
-        if isinstance(between, Loop) and _takes_up(between, node, memory):
+        theirs = accesses((between,), asked.memory)
+        if isinstance(between, Loop) and _takes_up(between, node, asked):
             found = place
             if any(_is_array(mine, name) for name in theirs):
                 break
@@ -143,13 +143,16 @@ def _partner(done: list[Node], node: Loop, memory: Mapping[str, str]) -> int | N
     return found
 
 
-def _takes_up(first: Loop, node: Loop, memory: Mapping[str, str]) -> bool:
+def _takes_up(first: Loop, node: Loop, asked: Asked) -> bool:
     """Whether `node` can be one with `first`, also where it reads what that one writes and that runs the other way."""
+    memory = asked.memory
     if first.reverse is not node.reverse:
         if not _passes(first, node, memory) or not either_way(node, memory):
             return False
         node = replace(node, reverse=first.reverse)
-    return _fusible(first, node, memory)
+    rows = _reduces(first) or _reduces(node)
+    shared = asked.threads and either_way(first, memory) is not either_way(node, memory)
+    return _fusible(first, node, memory, rows and not shared)
 
 
 def _with_sources(done: list[Node], node: Loop, memory: Mapping[str, str]) -> Loop:
@@ -223,7 +226,9 @@ def _renaming(old: Index, new: Index) -> Rewriter:
     return Rewriter(substitution(swap), notes=True)
 
 
-def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
+def _fusible(a: Loop, b: Loop, memory: Mapping[str, str], rows: bool = False) -> bool:
+    """Whether two loops may be one, and are better so. Those of other results are if one passes an array to the other,
+    or with `rows` where both work on the rows of one tensor."""
     rename = _renaming(b.index, a.index)
     if a.reverse is not b.reverse:
         return False
@@ -239,7 +244,7 @@ def _fusible(a: Loop, b: Loop, memory: Mapping[str, str]) -> bool:
             return False
     if conditions(a) != conditions(b):
         passes = any(written and _is_array(first, name) and name in second for name, (_, written) in first.items())
-        return passes or (_reduces(a) or _reduces(b)) and _rows_of_one(a, first, b, second)
+        return passes or rows and _rows_of_one(a, first, b, second)
     deep = _depth(a.body) or _depth(b.body)
     return passes or not deep or _alike(a, b, rename) or _rows_of_one(a, first, b, second)
 
@@ -266,8 +271,8 @@ def _rows_of_one(a: Loop, first: Accesses, b: Loop, second: Accesses) -> bool:
 
 def _reduces(loop: Loop) -> bool:
     """Whether a loop over rows adds one up, or looks for its largest element: the row is then at hand."""
-    bodies = [n.body if isinstance(n, Guard) else (n,) for n in loop.body]
-    return any(isinstance(n, Local) and n.changes for body in bodies for n in body)
+    inside = [m for n in loop.body for m in (n.body if isinstance(n, Guard) else (n,))]
+    return any(isinstance(n, Loop) for n in inside) and any(isinstance(n, Local) and n.changes for n in inside)
 
 
 def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:

@@ -19,11 +19,13 @@ class Asked:
     places  of the results, in the order in which a guard names them
     serves  array -> the results that it is computed for; all of them, if it is not here
     memory  tensor -> the tensor in whose memory it will stand
+    threads  whether threads share the turns of loops: those that they can share stay apart from others
     """
 
     places: Mapping[str, int]
     serves: Mapping[str, frozenset[str]]
     memory: Mapping[str, str]
+    threads: bool
 
     def rank(self, guard: Guard) -> list[int]:
         """Where a guard stands among others."""
@@ -165,7 +167,7 @@ def _told(note: Node) -> list[str]:
 
 
 def _scoped(units: Sequence[Node]) -> Block:
-    """Each guard with what reads the scalars that are declared in it."""
+    """Each guard with what reads the accumulators that are declared in it, or without these."""
     done: list[Node] = []
     behind: dict[str, int] = {}  # the place behind the last that reads a name
     for last, other in enumerate(units, 1):
@@ -177,9 +179,14 @@ def _scoped(units: Sequence[Node]) -> Block:
             own, end = _declared((node,)), place
             while (last := max((behind.get(name, 0) for name in own), default=0)) > end:
                 own, end = _declared(units[end:last]), last
-            inner = _scoped(units[place:end])
-            body = (*node.body, *(m for n in inner for m in (n.body if _asks(n, node) else (n,))))
-            node = replace(node, body=_merged(body)) if inner else node
+            between = units[place:end]
+            if all(isinstance(n, Note) or isinstance(n, Guard) and {*n.wanted} <= {*node.wanted} for n in between):
+                body = (*node.body, *(m for n in _scoped(between) for m in (n.body if _asks(n, node) else (n,))))
+                node = replace(node, body=_merged(body)) if between else node
+            else:  # something else is done meanwhile
+                done += [n for n in node.body if isinstance(n, Local)]
+                node = replace(node, body=tuple(n for n in node.body if not isinstance(n, Local)))
+                end = place
             place = end
         done.append(node)
     return tuple(done)
@@ -195,12 +202,16 @@ def _asks(node: Node, guard: Guard) -> TypeGuard[Guard]:
 
 
 def _merged(block: Iterable[Node]) -> Block:
-    """Neighbouring guards of the same results as one."""
+    """Neighbouring guards of the same results as one, with the notes between them."""
     done: list[Node] = []
     for node in block:
-        first = done[-1] if done else None
+        begin = len(done)
+        while begin and isinstance(done[begin - 1], Note):
+            begin -= 1
+        first = done[begin - 1] if begin else None
         if isinstance(first, Guard) and _asks(node, first):
-            done[-1] = replace(first, body=(*first.body, *node.body))
+            notes = (n for n in done[begin:] if isinstance(n, Note))
+            done[begin - 1 :] = [replace(first, body=(*first.body, *notes, *node.body))]
         else:
             done.append(node)
     return tuple(done)
