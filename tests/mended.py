@@ -199,5 +199,6 @@ MENDED = {
         "f(x[n], b[n]?): y[i] = exp(x[i]) + given(b, b[i], 2); out = sum[i](y[i])**2"
     ),
     "a loop without a turn, from a whole number": "f(x[n]): h[0] = 1; h[t+1] = sin(h[t]*x[t]); out = h[n]",
+    "the slope at 0 of the cosine of a root, and far from there": "f(x, y) = y*cos(sqrt(1e16*(x**2 + y**2)))",
     "an angle of an angle, beyond what vectors reach": "f(x, far_angles) = sin(1e8*sin(x))*cos(far_angles)",
 }

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..expr import ONE, ZERO, Apply, Expr, Ref, apply, const, postorder, ref, refs, select, substitute
+from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, Ref, apply, const, postorder, ref, refs, select, substitute
 from ..expr.names import Names
 from ..numerics.removable import Filled
-from ..ops import OPS, Op
+from ..ops import OPS
 from ..plan import Program
 from ..plan.loops import Guard, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names, walk
 from ..source import tree
 from ..source.names import Scope
 from ..source.tree import SIZE, Call, Element, Expression, Function, If, Name, Number, Operation, Parameter, Type
-from .c_expressions import operators_in
+from .c_expressions import operators_in, vectors_in
 from .c_names import File
 from .c_print import INSTRUCTIONS, LIBM
 from .c_signature import Printed
@@ -38,15 +38,17 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
     roots = [e for n in nodes for e in expressions(n)]
     if any(isinstance(n, Local) and n.changes for n in nodes):
         return None
-    if not all(_of_vectors(OPS[n.op], (BATCHES, LOOPS)) for n in postorder(*roots) if isinstance(n, Apply)):
+    if not all(_is_of_vectors(n.op) for n in postorder(*roots) if isinstance(n, Apply)):
         return None
     *before, loop = nest.body
     assert isinstance(loop, Loop)
     far = ref(Names(nest.table, (n.name for n in nodes if isinstance(n, Local))).new("far_angles"))
     counted: set[Expr] = set()
+    named: dict[Expr, Expr] = {}
     body: list[Node] = []
     for node in loop.body:
         for angle, limit in _angles(node, {}, options.single):
+            angle = named.get(angle, angle)
             if angle in counted:
                 continue
             counted.add(angle)
@@ -56,6 +58,8 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
             given = tuple((name, True) for name in names if name in nest.table and nest.table[name].optional)
             body.append(Guard((), given, (count,)) if given else count)
         body.append(node)
+        if isinstance(node, Local):
+            named[node.value] = ref(node.name)
     if not counted:
         return nest, None
     if options.accumulate:
@@ -67,24 +71,39 @@ def _angles(node: Node, inside: Mapping[Expr, Expr], single: bool) -> Iterator[t
     """What a statement computes functions with a reach of, and their reach; `inside`: what the scalars are that stand
     behind a condition."""
     for n in postorder(*expressions(node)):
-        if isinstance(n, Apply) and OPS[n.op].spell.get(BATCHES) in REACH and refs(n):
-            yield substitute(n.args[0], inside), REACH[OPS[n.op].spell[BATCHES]][single]
+        parts: Sequence[Expr] = (n,)
+        if isinstance(n, Apply) and isinstance(n.op, Filled):
+            parts = postorder(substitute(n.op.formula, {ARGUMENT: n.args[0]}))
+        for part in parts:
+            word = OPS[part.op].spell.get(BATCHES, "") if isinstance(part, Apply) else ""
+            if word in REACH and refs(part):
+                yield substitute(part.args[0], inside), REACH[word][single]
     for block in node.blocks:
-        own = dict(inside)
+        known = dict(inside)
         for statement in block:
-            yield from _angles(statement, own, single)
+            yield from _angles(statement, known, single)
             if isinstance(statement, Local):
-                own[ref(statement.name)] = substitute(statement.value, own)
+                known[ref(statement.name)] = substitute(statement.value, known)
 
 
-def _of_vectors(row: Op, spellings: Sequence[str]) -> bool:
-    """Whether a compiler makes vectors of what is computed for an operator."""
-    if any(key in row.spell for key in spellings):
+def _is_of_vectors(op: str) -> bool:
+    """Whether a compiler makes vectors of what is computed for an operator in a batch."""
+    row = OPS[op]
+    if BATCHES in row.spell or LOOPS in row.spell:
         return True
-    if isinstance(row.name, Filled) or row.helper is not None:
-        polynomials = [e for _, e in row.helper.lines if not isinstance(e, Expr)] if row.helper is not None else []
-        return not polynomials and all(_of_vectors(own, (LOOPS,)) for own in operators_in(row))
-    return row.spell.get("c", row.name) not in LIBM - INSTRUCTIONS
+    if not isinstance(op, Filled) and row.helper is None:
+        return row.spell.get("c", op) not in LIBM - INSTRUCTIONS
+    if row.helper is not None and any(not isinstance(e, Expr) for _, e in row.helper.lines):
+        return False  # a loop over coefficients
+    key = vectors_in(op)
+    for inner in operators_in(op):
+        if inner.helper is not None:
+            vectors = vectors_in(inner.name) in (None, LOOPS) and _is_of_vectors(inner.name)
+        else:
+            vectors = key in inner.spell or inner.spell.get("c", inner.name) not in LIBM - INSTRUCTIONS
+        if not vectors or inner.spell.get(BATCHES) in REACH and not isinstance(op, Filled):
+            return False
+    return True
 
 
 def batch(one: Printed, pack: str, program: Program, file: File) -> Printed:

@@ -64,12 +64,18 @@ def language(node: Expr) -> Expr:
     return node if found is None else transform(found, language)
 
 
-def operators_in(row: Op) -> list[Op]:
+def operators_in(op: str) -> list[Op]:
     """The operators of which a function of the file is made that stands for one; none for another operator."""
-    lines = row.helper.lines if row.helper is not None else ()
-    parts = [row.name.formula] if isinstance(row.name, Filled) else [e for _, e in lines]
+    helper = OPS[op].helper
+    parts = [op.formula] if isinstance(op, Filled) else [e for _, e in helper.lines] if helper is not None else []
     every = postorder(*(transform(e, language) for e in parts if isinstance(e, Expr)))
     return [OPS[n.op] for n in every if isinstance(n, Apply)]
+
+
+def vectors_in(op: str) -> str | None:
+    """How the functions for vectors are spelled that such a function calls: those of loops, or of batches alone."""
+    own = operators_in(op)
+    return next((key for key in (c_vector.LOOPS, c_vector.BATCHES) if any(key in row.spell for row in own)), None)
 
 
 def _power(base: Expr, exponent: Expr) -> Expr:
@@ -262,8 +268,8 @@ class Expressions:
             return Call(self._local(of_vectors), parts)
         word = row.spell.get("c", node.op)
         if isinstance(node.op, Filled) or row.helper is not None:
-            other = bool(self._vector) and any(c_vector.LOOPS in own.spell for own in operators_in(row))
-            return Call(self._local(c_vector.PREFIX * other + word), parts)
+            prefix = c_vector.PREFIX * (vectors_in(node.op) in self._vector)
+            return Call(self._local(prefix + word), parts)
         if word not in LIBM:
             raise UnsupportedError(
                 f"C99 has no function {word}, which {node.op} needs. Print another language, or say in the row of "

@@ -38,7 +38,7 @@ from ..source.tree import (
     names_in,
 )
 from . import c_contract, c_lapack, c_vector, series
-from .c_expressions import Expressions, language
+from .c_expressions import Expressions, language, vectors_in
 from .c_names import File
 from .helpers import formulas, steps
 
@@ -190,7 +190,8 @@ def _operators(
         if word in known:
             continue
         known.add(word)
-        op, vector = of[word], (c_vector.LOOPS,) * word.startswith(c_vector.PREFIX)
+        op = of[word]
+        vector = (vectors_in(op) or "",) * word.startswith(c_vector.PREFIX)
         made = _formula(op, file, vector) if isinstance(op, Filled) else _helper(OPS[op], file, single, vector)
         made = replace(made, name=file.local(word))
         yield from _operators(file.words(names_in(*made.body)), of, file, single, known)

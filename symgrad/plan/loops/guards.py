@@ -108,7 +108,7 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
     done: list[Node] = []
     last: list[Guard] = []  # what stores elements that nobody reads
     read = {r.name for n in walk(body) for e in expressions(n) for r in refs(e)}
-    own = {r.name for n in walk(body) for r in stores(n)}
+    own = {r.name for n in walk(body) if not _adds(n) for r in stores(n)}
     missing = {n for n, serves in asked.serves.items() if not serves >= wanted and n not in own}
     for node in body:
         if isinstance(node, Guard) and around is not None and same_guard(node, around):
@@ -120,6 +120,7 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
         for n in node.body:
             stored = {r.name for m in walk((n,)) for r in stores(m)}
             reads = {r.name for m in walk((n,)) for e in expressions(m) for r in refs(e)}
+            reads |= {r.name for m in walk((n,)) if _adds(m) for r in stores(m)}
             results = {asked.memory.get(name, name) for name in stored} & asked.places.keys()
             free = not results and missing.isdisjoint(reads) and not any(isinstance(m, Loop) for m in walk((n,)))
             if innermost and isinstance(n, Note):
@@ -160,6 +161,11 @@ def _reads(block: Block, wanted: frozenset[str]) -> Iterator[tuple[str, frozense
         inside = frozenset(n.wanted) if isinstance(n, Guard) and n.wanted else wanted
         for inner in n.blocks:
             yield from _reads(inner, inside)
+
+
+def _adds(node: Node) -> bool:
+    """Whether a statement changes what stands in its element."""
+    return isinstance(node, Store) and node.how != "="
 
 
 def _told(note: Node) -> list[str]:
