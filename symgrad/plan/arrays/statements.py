@@ -221,7 +221,7 @@ class _Builder:
         for line in reversed(lines):
             if not isinstance(line.statement, Assign) or line.statement.name in read:
                 result.append(line)
-                read.update(names_read(line.statement))
+                read.update(names_read(line.statement), _sizes([line.statement]))
         return result[::-1]
 
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:

@@ -63,7 +63,7 @@ def _place(done: list[Node], node: Guard, asked: Asked) -> None:
             continue
         between = done[place + 1 : begin]
         both = replace(first, body=(*first.body, *notes, *node.body))
-        if _apart(first, between, memory):
+        if not between or _apart(first, between, memory):
             done[begin:] = [both]
             del done[place]
         elif _apart(node, between, memory):
