@@ -3,8 +3,8 @@
 What a loop is, its tag tells. Threads share the turns of a parallel one. Of one that adds rows, all of them take every
 turn, and share the row: each adds to elements of its own, in the order in which one thread would. Of one that only adds
 to numbers they share parts, a fixed number of them, which are added up in their order; of a product of matrices its
-columns. So no sum depends on how many threads there are (with FMA an element may, in its last bit: compilers compute the
-elements that fill no vector in another way).
+columns. So no sum depends on how many threads there are. With FMA an element may, in its last bit: compilers compute
+those that fill no vector in another way.
 """
 
 from __future__ import annotations
