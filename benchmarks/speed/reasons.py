@@ -21,10 +21,6 @@ POOL = "The maximum of windows, and a mask over them. Next: an equation that is 
 
 IN_C = {
     "ba": BA,
-    "ba_batch": (
-        "callgrind: the slope of cos(sqrt(s)) near 0, a function of the file, calls the C library's sine, a point at a "
-        "time, in a loop that is vectors otherwise; it has a third sine, too. Next: the vectors' sine there as well."
-    ),
     "ba_jacobian": (
         "It is three calls of backward, each of which computes the rotation anew, with cotangents that are mostly 0. "
         "Next: a Jacobian that is printed, as `sg.jacobian` has it in mathematics."
