@@ -109,6 +109,7 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
     last: list[Guard] = []  # what stores elements that nobody reads
     read = {r.name for n in walk(body) for e in expressions(n) for r in refs(e)}
     own = {r.name for n in walk(body) if not _adds(n) for r in stores(n)}
+    changing = {r.name for n in walk(body) if _adds(n) for r in stores(n)}
     missing = {n for n, serves in asked.serves.items() if not serves >= wanted and n not in own}
     for node in body:
         if isinstance(node, Guard) and around is not None and same_guard(node, around):
@@ -127,7 +128,7 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
                 notes.append(n)
             elif free and (innermost or len(node.wanted) > 1):
                 done.append(n)
-            elif innermost and results and stored.isdisjoint(read):
+            elif innermost and results and stored.isdisjoint(read) and changing.isdisjoint(reads - stored):
                 last.append(_only_if(node, (n,)))
             else:
                 done.append(_only_if(node, (n,)))
