@@ -34,6 +34,11 @@ def _atanh(x):
     return (_log1p(x) - _log1p(-x)) / 2
 
 
+def _ndtr(x):
+    """Return the normal distribution function; that of JAX computes erf beside erfc."""
+    return jax.lax.erfc(-(0.5**0.5) * x) / 2
+
+
 def _conv(x, weight, stride=1, padding=0, dilation=1, groups=1):
     """Return the convolution of XLA, which refuses windows of nothing: the sum is 0."""
     ways = (stride, padding, dilation)

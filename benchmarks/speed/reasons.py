@@ -99,7 +99,7 @@ IN_FRAMEWORKS = {
         "operations are passes of their own. Next: the framework's own where an equation is one."
     ),
     ("gelu", "symgrad JAX"): (
-        "`special.ndtr` computes erf and erfc and chooses: six times as long as erfc. Next: erfc, as it is in torch."
+        "Of the slope's two quotients XLA makes divisions: JAX's own rule multiplies."
     ),
     ("max_pool2d", "symgrad torch"): POOL,
     ("max_pool2d", "symgrad torch, compiled"): POOL,

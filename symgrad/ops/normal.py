@@ -226,7 +226,7 @@ NORMAL: tuple[Op, ...] = (
     function("erfinv", lambda x, y: _root(_pi) / 2 * apply("exp", y**2), spell=special("erfinv"), domain="-1 < x < 1",
              inside=(0,), sampled=False, monotone=1, series=False),
     function("ndtr", lambda x, y: _gauss(x), lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
-             lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, spell={"numpy": "special.ndtr"},
+             lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, spell={"numpy": "special.ndtr", "jax": "_ndtr"},
              expand=lambda x: apply("erfc", -x / _ROOT2) / 2, nonnegative=True, monotone=1),
     # SciPy's and torch's own lose x**2 units in the last place far above 0, that of JAX 1e-11 far below
     function("log_ndtr", lambda x, y: apply("inverse_mills", x),
