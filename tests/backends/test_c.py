@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mathematics import interpret
 
-from symgrad import generate, library, pipeline
+from symgrad import generate, library, load, pipeline
 from symgrad.backends.c import C
 from symgrad.backends.c_compile import compile_library
 from symgrad.declare.draft import Draft
@@ -672,10 +672,24 @@ def test_strided_inputs_and_unchanged_inputs():
 
 
 @needs_cc
-def test_a_nan_goes_through_a_maximum():
-    artefact = C().load(softmax(), printed(softmax()))
-    out, _ = artefact.forward(np.array([[0.0, np.nan, 1.0], [0.0, 1.0, 2.0]]))
-    assert np.isnan(out[0]).all() and not np.isnan(out[1]).any()
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x[n,m])[i] = max[j](x[i,j])",
+        "f(x[n,m])[j] = max[i](x[i,j])",
+        "f(x[n,m])[i] = max[j:3](x[i,j])",
+        "f(x[n,m]; k=2)[i,j] = min[r:k,s:k](x[i+r,j+s])",
+        "f(x[n,m])[j] = prod[i](x[i,j])",
+    ],
+    ids=["of rows", "of columns", "of a few", "of windows", "of factors"],
+)
+def test_a_nan_goes_through_the_largest_and_the_smallest(text):
+    x = np.arange(35.0).reshape(5, 7)
+    for place in ((0, 0), (2, 3), (4, 6)):
+        at = x.copy()
+        at[place] = np.nan
+        found, wanted = (load(parse(text), to=language).forward(at)[0] for language in ("c", "numpy"))
+        assert np.array_equal(found, wanted, equal_nan=True)
 
 
 def test_a_long_chain_takes_linear_time():

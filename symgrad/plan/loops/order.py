@@ -1,6 +1,6 @@
 """One step -> its loops: in which order they nest, and where a reduction accumulates.
 
-If the innermost index of a sum is one of its target, the sum accumulates into a row of the target (which vectorises);
+If the innermost index of a reduction is one of its target, it accumulates into a row of the target (which vectorises);
 otherwise into a scalar.
 """
 
@@ -188,42 +188,51 @@ class Order:
         equations = [first, *(aligned(e, first, self._taken) for e in others)]
         element = _element(first)
         shown = list(dict.fromkeys(part for s in first.subscripts for part in first.box if part[0] in indices(s)))
-        inner = next((found for e in equations if (found := self._inner_rows(e))), [])
+        alone = assign and len(equations) == 1 and not first.when
+        rows = [self._inner_rows(e, alone) for e in equations]
+        inner = next((found for found in rows if found), [])
         if inner:
-            block = self._rows(tensor, equations, element, inner, assign)
+            block = self._rows(tensor, [*zip(equations, map(bool, rows), strict=True)], element, inner, assign)
             return loops([(i, extent) for i, extent in shown if i not in inner], block)
         return loops(shown, self._element(tensor, equations, element, assign))
 
-    def _inner_rows(self, e: Equation) -> list[Index]:
-        """The indices of the target that are innermost in the sum `e`; none if a reduced one is, or nothing is
-        summed. Last those of a matrix, if the sum is a product of matrices."""
+    def _inner_rows(self, e: Equation, alone: bool = False) -> list[Index]:
+        """The indices of the target that are innermost in the reduction `e`; none if a reduced one is, or it is no sum
+        and does not say `alone` what the elements are. Last those of a matrix, if it is a product of matrices."""
         found = self._product(e)
         if found is not None:
             inside = {*inner_loops(e, self._facts), *found.indices}
             return [i for s in e.subscripts for i in indices(s) if i in inside]
-        if e.reduce != "sum" or not e.reduced or innermost(e) in {i for i, _ in e.reduced}:
+        in_rows = e.reduce == "sum" or alone and e.reduce in ("prod", "max", "min")
+        if not in_rows or not e.reduced or innermost(e) in {i for i, _ in e.reduced}:
             return []
         return inner_loops(e, self._facts)
 
-    def _rows(self, tensor: Tensor, equations: list[Equation], element: Ref, inner: list[Index], assign: bool) -> Block:
-        """Sums that accumulate into rows of the target, or matrices: these start with the first plain term, or
-        with 0."""
-        row = [(i, extent) for i, extent in equations[0].box if i in inner]
+    def _rows(
+        self, tensor: Tensor, parts: list[tuple[Equation, bool]], element: Ref, inner: list[Index], assign: bool
+    ) -> Block:
+        """Equations, of which some accumulate into rows of the target, or matrices: these start with the first plain
+        term, or with what is neutral."""
+        first, by_rows = parts[0]
+        row = [(i, extent) for i, extent in first.box if i in inner]
         row.sort(key=lambda part: inner.index(part[0]))
-        start = next((e for e in equations if not e.when and not e.reduced and e.where is None), None)
+        start = next((e for e, _ in parts if not e.when and not e.reduced and e.where is None), None)
         block: list[Node] = []
         if assign:
-            block += loops(row, (Store(element, ZERO if start is None else start.body),))
-        for e in equations:
+            neutral = NEUTRAL[first.reduce] if by_rows else ZERO
+            block += loops(row, (Store(element, neutral if start is None else start.body),))
+        for e, by_rows in parts:
             if e is start and assign:
                 continue
             if not e.reduced:
                 add = loops(row, _where(e, (Store(element, e.body, "+="),)))
-            elif not self._inner_rows(e):
+            elif not by_rows:
                 before, value = self._reduction(tensor, e)
                 add = loops(row, (*before, Store(element, value, "+=")))
-            else:
+            elif e.reduce == "sum":
                 add = self._added(e, [*e.reduced, *row])
+            else:
+                add = self._limits.bounded(e, [*e.reduced, *row], self._kept(e, element))
             block += _guarded(e.when, add)
         return tuple(block)
 
@@ -295,32 +304,41 @@ class Order:
     def _extreme(self, tensor: Tensor, e: Equation, box: list[tuple[Index, Expr]], result: Ref) -> tuple[Block, Expr]:
         """max, min and argmax: a comparison that lets a NaN through and keeps it; where there may be many values to
         compare, a NaN beside, so that they are compared in any order."""
-        best = ref(self.name("largest", component_name(_element(e)))) if e.reduce == "argmax" else result
-        block: list[Node] = [Local(best.name, NEUTRAL[e.reduce], Dtype.REAL, changes=True)]
-        inside: list[Node] = []
-        value = e.body
         few = isinstance(box[-1][1], Const) and box[-1][1].value < LANES or box[-1][0] in windows(e)
-        free = e.reduce != "argmax" and not few  # the values are compared in any order
-        if free or not isinstance(value, Ref) or any(isinstance(s, Apply) for s in value.subscripts):
-            value = ref(self.name("value", component_name(_element(e))))
-            inside.append(Local(value.name, e.body))
-        better = apply("lt" if e.reduce == "min" else "gt", value, best)
+        start = NEUTRAL[e.reduce]
         if e.reduce == "argmax":
-            block.append(Local(result.name, ZERO, Dtype.INT, changes=True))
+            best = ref(self.name("largest", component_name(_element(e))))
+            before, value = self._term(e, False)
+            block: Block = (Local(best.name, start, changes=True), Local(result.name, ZERO, Dtype.INT, changes=True))
             place: Expr = ZERO
             for i, extent in box:
                 place = place * extent + i
-            inside.append(If(better, (Store(best, value), Store(result, place))))
-            return (*block, *self._limits.bounded(e, box, tuple(inside))), result
-        failed = apply("ne", value, value)
-        if not free:
-            inside.append(If(apply("or", better, failed), (Store(best, value),)))
-            return (*block, *self._limits.bounded(e, box, tuple(inside))), result
+            better = If(apply("gt", value, best), (Store(best, value), Store(result, place)))
+            return (*block, *self._limits.bounded(e, box, (*before, better))), result
+        block = (Local(result.name, start, changes=True),)
+        if few:
+            return (*block, *self._limits.bounded(e, box, self._kept(e, result))), result
+        before, value = self._term(e, True)
         nan = ref(self.name("nan_seen", component_name(_element(e))))
-        block.append(Local(nan.name, ZERO, Dtype.REAL, changes=True))
-        inside += [Store(best, value, f"{e.reduce}="), Store(nan, select(failed, value, ZERO), "+=")]
-        kept = Store(best, select(apply("ne", nan, nan), nan, best))
-        return (*block, *self._limits.bounded(e, box, tuple(inside)), kept), result
+        seen = Store(nan, select(apply("ne", value, value), value, ZERO), "+=")
+        terms = self._limits.bounded(e, box, (*before, Store(result, value, f"{e.reduce}="), seen))
+        kept = Store(result, select(apply("ne", nan, nan), nan, result))
+        return (*block, Local(nan.name, ZERO, changes=True), *terms, kept), result
+
+    def _kept(self, e: Equation, best: Ref) -> Block:
+        """One factor that is multiplied by, or one value that is kept if it is the best; so is a NaN."""
+        if e.reduce == "prod":
+            return (Store(best, e.body, "*="),)
+        before, value = self._term(e, True)
+        failed = select(apply("ne", value, value), value, best)
+        return (*before, Store(best, value, f"{e.reduce}="), Store(best, failed))
+
+    def _term(self, e: Equation, named: bool) -> tuple[Block, Expr]:
+        """What is compared, by a name if it is `named` or more than an element."""
+        if not named and isinstance(e.body, Ref) and not any(isinstance(s, Apply) for s in e.body.subscripts):
+            return (), e.body
+        value = ref(self.name("value", component_name(_element(e))))
+        return (Local(value.name, e.body),), value
 
     # targets written at other subscripts
 
