@@ -84,7 +84,7 @@ def local_functions(
     rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
     plain = [word.removeprefix(c_vector.PREFIX) for word in words]
     of = {**{OPS[op].spell.get("c", op): op for op in rows}, **functions(plain, "c")}
-    of |= {c_vector.PREFIX + word: op for word, op in of.items()}
+    of |= {c_vector.PREFIX + word: op for word, op in of.items() if c_vector.PREFIX + word not in c_vector.TEXTS}
     operators = [*_operators((w for w in words if w in of), of, file, single, set())]
     words |= dict.fromkeys(w for f in operators for w in file.words(names_in(*f.body)))
     constants = (Constant(file.local("PI"), PI, "PI"),) if "PI" in words else ()

@@ -15,8 +15,9 @@ pi/2 is taken in four parts, so short that k times each of the first three is ex
 a loop over a batch counts those beyond it, and after it the points are computed one by one, if there are any.
 
 log of x = 2**n (1 + f) is n log(2) + f - f**2/2 + s (f**2/2 + s**2 p(s**2)), where s is f/(2 + f), with p of least
-error relative to log, 1e-18 and 5e-12; log1p adds what was rounded off of 1 + x. erfc is exp(-x**2) in two factors
-times the polynomial of erfcx.
+error relative to log, 1e-18 and 5e-12; log1p adds what was rounded off of 1 + x. erfc is exp(-x**2) times the
+polynomial of erfcx. The exponent -x**2 is a sum of two numbers: -coarse**2 is exact, as coarse has few digits, and the
+rest is small. What their sum is rounded by is so small, too, that its exponential is 1 + lost.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # each after those that it calls
     "vector_exp": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
     "vector_tanh": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
     "vector_expm1": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
-    "vector_erfc": ("vector_exp", "nearest_integer", "as_number"),
+    "exp_of_sum": ("vector_exp",),
+    "vector_erfc": ("exp_of_sum", "nearest_integer", "as_number"),
+    "vector_bell": ("exp_of_sum", "nearest_integer", "as_number"),
+    "vector_normal_bell": ("exp_of_sum", "nearest_integer", "as_number"),
     "binary_exponent": (),
     "binary_significand": (),
     "log_of_parts": (),
@@ -94,6 +98,14 @@ static inline $real $vector_exp($real x)
     const $bits half = above / 2;
     const $real power = $power_of_2(half + 3072);
     return ($one + $expm1_near_0(r)) * power * $power_of_2(above - half + 3072);
+}"""
+_EXP_OF_SUM = """\
+/* exp(a + b), where b is no larger than a, with the digits that the sum loses */
+static inline $real $exp_of_sum($real a, $real b)
+{
+    const $real sum = a + b;
+    const $real lost = b - (sum - a);
+    return $vector_exp(sum) * ($one + lost);
 }"""
 _TANH = """\
 /* tanh(x) by exp(-2 abs(x)) - 1, without branches: a loop over it becomes vectors */
@@ -183,10 +195,17 @@ static inline $real $vector_erfc($real x)
     const $real t = $one - $seven / (right + $middle);
 $tail
     const $real coarse = $as_number($nearest_integer(right * $parts)) / $parts;
-    const $real bell = $vector_exp((coarse - right) * (coarse + right));
-    const $real scaled = p / ($one + $slope * right);
-    const $real value = $vector_exp(-coarse * coarse) * bell * scaled;
+    const $real bell = $exp_of_sum(-coarse * coarse, (coarse - right) * (coarse + right));
+    const $real value = bell * (p / ($one + $slope * right));
     return x < $zero ? $two - value : value;
+}"""
+_BELL = """\
+/* $about, without branches: a loop over it becomes vectors */
+static inline $real $function($real x)
+{
+    const $real right = $fabs(x) > $most_of_it ? $most_of_it : $fabs(x);
+    const $real coarse = $as_number($nearest_integer(right * $parts)) / $parts;
+    return $exp_of_sum(-$times coarse * coarse, $times (coarse - right) * (coarse + right));
 }"""
 _QUADRANT = """\
 /* sin(r + k*pi/2) for abs(r) <= pi/4 */
@@ -217,7 +236,16 @@ TEXTS: dict[str, str] = {
     "vector_exp": _EXP,
     "vector_tanh": _TANH,
     "vector_expm1": _EXPM1_VECTOR,
+    "exp_of_sum": _EXP_OF_SUM,
     "vector_erfc": _ERFC,
+    "vector_bell": _BELL.replace("$about", "exp(-x**2)")
+    .replace("$function", "$vector_bell")
+    .replace("$most_of_it", "$no_tail")
+    .replace("$times ", ""),
+    "vector_normal_bell": _BELL.replace("$about", "exp(-x**2/2)")
+    .replace("$function", "$vector_normal_bell")
+    .replace("$most_of_it", "$no_normal_tail")
+    .replace("$times", "$half *"),
     "binary_exponent": _EXPONENT,
     "binary_significand": _SIGNIFICAND,
     "log_of_parts": _LOG_NEAR_1,
@@ -263,7 +291,7 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
         "rest_of_log_2": "1.9082149292705877e-10",
         "up_to_one": "0x95f619980c433", "root_of_half": "0x3fe6a09e667f3bcd", "exponent_offset": "0x7fffffffffc01",
         "smallest": "2.2250738585072014e-308", "scale": "18014398509481984.0", "scaled": "54.0",
-        "no_tail": "28.0", "seven": "7.0", "middle": "3.5", "parts": "32.0", "slope": "1.125",
+        "no_tail": "28.0", "no_normal_tail": "39.0", "seven": "7.0", "middle": "3.5", "parts": "32.0", "slope": "1.125",
         "per_quarter": "0.6366197723675814", "quarter_1": "1.5707963267341256", "quarter_2": "6.077100506303966e-11",
         "quarter_3": "2.0222662487111665e-21", "quarter_4": "8.4784276603689e-32",
     },
@@ -275,7 +303,8 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
         "rest_of_log_2": "1.42860677e-6f",
         "up_to_one": "0x4afb0d", "root_of_half": "0x3f3504f3", "exponent_offset": "0x3fff81",
         "smallest": "1.17549435e-38f", "scale": "33554432.0f", "scaled": "25.0f",
-        "no_tail": "11.0f", "seven": "7.0f", "middle": "3.5f", "parts": "32.0f", "slope": "1.125f",
+        "no_tail": "11.0f", "no_normal_tail": "15.0f", "seven": "7.0f", "middle": "3.5f", "parts": "32.0f",
+        "slope": "1.125f",
         "per_quarter": "0.636619747f", "quarter_1": "1.5703125f", "quarter_2": "0.0004837513f",
         "quarter_3": "7.5495336e-08f", "quarter_4": "2.563344e-12f",
     },

@@ -211,10 +211,11 @@ def _in_two_factors(halved: bool) -> Helper:
 NORMAL: tuple[Op, ...] = (
     # exp(-x**2) and exp(-x**2/2) of inputs; torch and JAX, which are used with few digits, have no function for them
     function("bell", lambda x, y: -2 * x * y, lambda x: sympy.exp(-(x**2)), _bell_value,
-             spell={"numpy": "_bell", "jax": "", "c": "bell"}, helper=_in_two_factors(halved=False),
-             expand=lambda x: _exp(-(x**2)), nonnegative=True, series=False),
+             spell={"numpy": "_bell", "jax": "", "c": "bell", "c batches": "vector_bell"},
+             helper=_in_two_factors(halved=False), expand=lambda x: _exp(-(x**2)), nonnegative=True, series=False),
     function("normal_bell", lambda x, y: -x * y, lambda x: sympy.exp(-(x**2) / 2),
-             lambda x: _bell_value(x / mp.sqrt(2)), spell={"numpy": "_normal_bell", "jax": "", "c": "normal_bell"},
+             lambda x: _bell_value(x / mp.sqrt(2)),
+             spell={"numpy": "_normal_bell", "jax": "", "c": "normal_bell", "c batches": "vector_normal_bell"},
              helper=_in_two_factors(halved=True), expand=lambda x: _exp(-(x**2) / 2), nonnegative=True, series=False),
     function("erf", lambda x, y: 2 * apply("exp", -(x**2)) / apply("sqrt", _pi), spell=special("erf"), monotone=1,
              error=errors.flat),

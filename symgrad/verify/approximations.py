@@ -42,6 +42,8 @@ class Approximated:
 
 APPROXIMATED: Mapping[str, Approximated] = {
     "erfcx": Approximated("erfcx", 4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
+    "vector_bell": Approximated("bell", 3.0, {53: (-26.5, 26.5), 24: (-9.25, 9.25)}),
+    "vector_normal_bell": Approximated("normal_bell", 3.0, {53: (-37.5, 37.5), 24: (-13.0, 13.0)}),
     "vector_erfc": Approximated("erfc", 5.0, {53: (-30.0, 26.0), 24: (-10.0, 9.0)}),
     "vector_expm1": Approximated("expm1", 2.0, {53: (-745.0, 709.5), 24: (-100.0, 88.5)}),
     "vector_log": Approximated("log", 2.0, {53: (2.3e-308, 1e308), 24: (1.2e-38, 1e38)}),

@@ -12,6 +12,7 @@ from mathematics import COMPILER
 import symgrad as sg
 from symgrad.backends.c_compile import NATIVE, TUNED
 from symgrad.backends.c_vector import NEEDS, TEXTS
+from symgrad.ops import OPS
 from symgrad.verify.approximations import APPROXIMATED
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -25,42 +26,111 @@ FLAGS = {
 }
 ENDS = {  # an argument, and the value in double and in single precision
     "exp": (
-        (0.0, 1, 1), (-0.0, 1, 1), (np.inf, np.inf, np.inf), (-np.inf, 0, 0), (1e300, np.inf, np.inf),
-        (-1e300, 0, 0), (89.0, np.exp(89.0), np.inf), (-104.0, np.exp(-104.0), 0), (710.0, np.inf, np.inf),
-        (-746.0, 0, 0), (-745.0, 5e-324, 0), (np.nan, np.nan, np.nan),
+        (0.0, 1, 1),
+        (-0.0, 1, 1),
+        (np.inf, np.inf, np.inf),
+        (-np.inf, 0, 0),
+        (1e300, np.inf, np.inf),
+        (-1e300, 0, 0),
+        (89.0, np.exp(89.0), np.inf),
+        (-104.0, np.exp(-104.0), 0),
+        (710.0, np.inf, np.inf),
+        (-746.0, 0, 0),
+        (-745.0, 5e-324, 0),
+        (np.nan, np.nan, np.nan),
     ),
     "tanh": (
-        (0.0, 0, 0), (-0.0, -0.0, -0.0), (np.inf, 1, 1), (-np.inf, -1, -1), (25.0, 1, 1), (-1e300, -1, -1),
-        (1e-300, 1e-300, 0), (np.nan, np.nan, np.nan),
+        (0.0, 0, 0),
+        (-0.0, -0.0, -0.0),
+        (np.inf, 1, 1),
+        (-np.inf, -1, -1),
+        (25.0, 1, 1),
+        (-1e300, -1, -1),
+        (1e-300, 1e-300, 0),
+        (np.nan, np.nan, np.nan),
     ),
     "sin": (
-        (0.0, 0, 0), (-0.0, -0.0, -0.0), (np.inf, np.nan, np.nan), (-np.inf, np.nan, np.nan), (1e-300, 1e-300, 0),
-        (1e22, -0.8522008497671888, np.sin(float(np.float32(1e22)))), (np.nan, np.nan, np.nan),
+        (0.0, 0, 0),
+        (-0.0, -0.0, -0.0),
+        (np.inf, np.nan, np.nan),
+        (-np.inf, np.nan, np.nan),
+        (1e-300, 1e-300, 0),
+        (1e22, -0.8522008497671888, np.sin(float(np.float32(1e22)))),
+        (np.nan, np.nan, np.nan),
         (np.pi, 1.2246467991473532e-16, -8.742278e-08),
     ),
     "cos": (
-        (0.0, 1, 1), (-0.0, 1, 1), (np.inf, np.nan, np.nan), (1e22, np.cos(1e22), np.cos(float(np.float32(1e22)))),
-        (np.pi / 2, 6.123233995736766e-17, -4.371139e-08), (np.nan, np.nan, np.nan),
+        (0.0, 1, 1),
+        (-0.0, 1, 1),
+        (np.inf, np.nan, np.nan),
+        (1e22, np.cos(1e22), np.cos(float(np.float32(1e22)))),
+        (np.pi / 2, 6.123233995736766e-17, -4.371139e-08),
+        (np.nan, np.nan, np.nan),
     ),
     "log": (
-        (0.0, -np.inf, -np.inf), (-0.0, -np.inf, -np.inf), (1.0, 0, 0), (np.inf, np.inf, np.inf),
-        (-1.0, np.nan, np.nan), (-np.inf, np.nan, np.nan), (1e-310, np.log(1e-310), -np.inf),
-        (1e300, np.log(1e300), np.inf), (np.nan, np.nan, np.nan),
+        (0.0, -np.inf, -np.inf),
+        (-0.0, -np.inf, -np.inf),
+        (1.0, 0, 0),
+        (np.inf, np.inf, np.inf),
+        (-1.0, np.nan, np.nan),
+        (-np.inf, np.nan, np.nan),
+        (1e-310, np.log(1e-310), -np.inf),
+        (1e300, np.log(1e300), np.inf),
+        (np.nan, np.nan, np.nan),
     ),
     "log1p": (
-        (0.0, 0, 0), (-0.0, -0.0, -0.0), (-1.0, -np.inf, -np.inf), (-2.0, np.nan, np.nan), (np.inf, np.inf, np.inf),
-        (1e-300, 1e-300, 0), (1e300, np.log(1e300), np.inf), (np.nan, np.nan, np.nan),
+        (0.0, 0, 0),
+        (-0.0, -0.0, -0.0),
+        (-1.0, -np.inf, -np.inf),
+        (-2.0, np.nan, np.nan),
+        (np.inf, np.inf, np.inf),
+        (1e-300, 1e-300, 0),
+        (1e300, np.log(1e300), np.inf),
+        (np.nan, np.nan, np.nan),
     ),
     "expm1": (
-        (0.0, 0, 0), (-0.0, -0.0, -0.0), (np.inf, np.inf, np.inf), (-np.inf, -1, -1), (-50.0, -1, -1),
-        (1e-300, 1e-300, 0), (709.7, np.expm1(709.7), np.inf), (710.0, np.inf, np.inf), (np.nan, np.nan, np.nan),
+        (0.0, 0, 0),
+        (-0.0, -0.0, -0.0),
+        (np.inf, np.inf, np.inf),
+        (-np.inf, -1, -1),
+        (-50.0, -1, -1),
+        (1e-300, 1e-300, 0),
+        (709.7, np.expm1(709.7), np.inf),
+        (710.0, np.inf, np.inf),
+        (np.nan, np.nan, np.nan),
     ),
     "erfc": (
-        (0.0, 1, 1), (-0.0, 1, 1), (np.inf, 0, 0), (-np.inf, 2, 2), (1e300, 0, 0), (26.0, 5.663192408856143e-296, 0),
-        (-9.0, 2, 2), (np.nan, np.nan, np.nan),
+        (0.0, 1, 1),
+        (-0.0, 1, 1),
+        (np.inf, 0, 0),
+        (-np.inf, 2, 2),
+        (1e300, 0, 0),
+        (26.0, 5.663192408856143e-296, 0),
+        (-9.0, 2, 2),
+        (np.nan, np.nan, np.nan),
+    ),
+    "bell": (
+        (0.0, 1, 1),
+        (-0.0, 1, 1),
+        (np.inf, 0, 0),
+        (-np.inf, 0, 0),
+        (1e300, 0, 0),
+        (-1e160, 0, 0),
+        (np.nan, np.nan, np.nan),
+        (-26.0, np.exp(-676.0), 0),
+    ),
+    "normal_bell": (
+        (0.0, 1, 1),
+        (-0.0, 1, 1),
+        (np.inf, 0, 0),
+        (-np.inf, 0, 0),
+        (1e300, 0, 0),
+        (-1e160, 0, 0),
+        (np.nan, np.nan, np.nan),
+        (-36.0, np.exp(-648.0), 0),
     ),
 }
-BATCHES = frozenset("sin cos log log1p expm1 erfc".split())  # which are vectors in batches of points alone  # fmt: skip
+BATCHES = {"sin", "cos", "log", "log1p", "expm1", "erfc", "bell", "normal_bell"}  # vectors in batches of points alone
 
 
 @cache
@@ -76,6 +146,7 @@ def points(function, real):
     double = real == np.float64
     most = {
         "exp": (-708, 709) if double else (-87, 88), "tanh": (-25, 25), "erfc": (-30, 26) if double else (-10, 9),
+        "bell": (-26.5, 26.5) if double else (-9.25, 9.25), "normal_bell": (-37.5, 37.5) if double else (-13, 13),
         "expm1": (-745, 709) if double else (-100, 88), "log": (0, 1e300 if double else 1e37),
         "log1p": (-0.999, 1e300 if double else 1e37),
     }.get(function, (-5990, 5990))  # fmt: skip
@@ -93,7 +164,7 @@ def test_values(function, flags, dtype):
     x = points(function, real)
     found, _ = loaded(function, flags, dtype).forward(x)
     with mpmath.workprec(120):
-        truth = [getattr(mpmath, function)(mpmath.mpf(float(a))) for a in x]
+        truth = [OPS[function].value(mpmath.mpf(float(a))) for a in x]
         units = [float(np.spacing(real.type(float(abs(t))))) for t in truth]
         off = [abs(mpmath.mpf(float(a)) - t) / unit for a, t, unit in zip(found, truth, units, strict=True)]
     assert max(off) < GRANTED[function], x[int(np.argmax([float(o) for o in off]))]

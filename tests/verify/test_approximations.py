@@ -97,10 +97,17 @@ ROWS_OF_VECTORS = {
         ("binary_significand(y) - 1.0, rest / y", "binary_significand(y) - 1.0, rest"),
         ("x - (y - 1.0)", "0.0 * x"),
     ],
+    "f(x) = bell(x) + normal_bell(x)": [
+        ("-coarse * coarse, (coarse - right) * (coarse + right)", "-right * right, 0.0"),
+        ("-0.5 * coarse * coarse", "-0.5 * right * right"),
+        ("> 39.0", "> 19.0"),
+    ],
     "f(x) = expm1(x)*erfc(x)": [
         ("(power - one)", "(power - 1.0)"),
         ("* other;", "* power;"),
-        ("(coarse - right) * (coarse + right));\n    const double scaled", "0.0);\n    const double scaled"),
+        ("(coarse - right) * (coarse + right));\n    const double value", "0.0);\n    const double value"),
+        ("(1.0 + lost)", "(1.0 - lost)"),
+        ("b - (sum - a)", "0.0 * b"),
         ("2.0 - value", "1.0 - value"),
         ("1.125 * right", "right"),
     ],
