@@ -60,7 +60,7 @@ class Branches(ABC):
     def safe_target(self, r: Ref, given: Conditions, extents: Extents) -> tuple[Expr, ...]:
         """The subscripts of an element that is written to where all of `given` hold."""
         done = {c: self.safe(c, extents) for c in given}
-        return self.kept_inside(r, [given], extents, done, read=False)
+        return self.kept_inside(r, [given], extents, done, read=False)[0]
 
     def safe_parts(self, roots: Sequence[tuple[Expr, Conditions]], extents: Extents) -> list[Expr]:
         """The same for several, each evaluated under conditions alone."""
@@ -77,8 +77,7 @@ class Branches(ABC):
         for node in postorder(*sorted(first, key=first.__getitem__), *(root for root, _ in roots)):
             new = with_args(node, [done[a] for a in node.args]) if node.args else node
             if isinstance(node, Ref) and isinstance(new, Ref) and () not in cases.get(node, [()]):
-                places = self.kept_inside(node, cases[node], extents, done)
-                moved = [p is not s for p, s in zip(places, new.subscripts, strict=True)]
+                places, moved = self.kept_inside(node, cases[node], extents, done)
                 new = self._longer(ref(node.name, *places), moved, extents)
             elif isinstance(new, Apply) and restricted(node, self.tensors) and (asks := precondition(node)) is not None:
                 mine = cases.get(node, [()])
@@ -89,24 +88,27 @@ class Branches(ABC):
 
     def kept_inside(
         self, r: Ref, cases: Sequence[Conditions], extents: Extents, done: Mapping[Expr, Expr], read: bool = True
-    ) -> tuple[Expr, ...]:
-        """The subscripts of an element that is evaluated in these cases alone, 0 where they are outside in others."""
+    ) -> tuple[tuple[Expr, ...], Collection[int]]:
+        """The subscripts of an element that is evaluated in these cases alone, 0 where they are outside in others; and
+        the axes in which they may be."""
         safe = tuple(substitute(s, done) for s in r.subscripts)
         if r.name in self.pads or r.name not in self.tensors:
-            return safe
-        places = list(safe)
+            return safe, ()
+        places, moved = list(safe), set()
         pairs = [*zip(r.subscripts, self.tensors[r.name].shape, strict=True)]
         stays = [self._of_turn(s) or self._number(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
 
         def keep(several: Iterable[int]) -> None:
             for k in several:
                 guard = self._guard(cases, done, partial(self.sizes.inside, *pairs[k], extents))
-                places[k] = safe[k] if guard is None else _chosen(guard, safe[k], ZERO)
+                if guard is not None:
+                    moved.add(k)
+                    places[k] = _chosen(guard, safe[k], ZERO)
 
         keep(k for k, ok in enumerate(stays) if not ok)
         if read:
             keep(self.no_slices(ref(r.name, *places), extents))
-        return tuple(places)
+        return tuple(places), moved
 
     def _quiet(self, new: Apply, node: Apply, cases: Sequence[Conditions], done: Mapping[Expr, Expr]) -> Expr:
         """A function that is asked for in these cases alone, of something in its domain in others."""
@@ -147,15 +149,15 @@ class Branches(ABC):
         ways = [conjunction(substitute(c, done) for c in case) for case in few]
         return reduce(lambda a, b: apply("or", a, b), ways)
 
-    def _longer(self, r: Ref, moved: Sequence[bool], extents: Extents) -> Ref:
+    def _longer(self, r: Ref, moved: Collection[int], extents: Extents) -> Ref:
         """The element, of a tensor with one place more in the axes that have no place 0 to be read instead."""
-        if not any(moved):
+        if not moved:
             return r
         shape = self.tensors[r.name].shape
         own = {i: extents[i] for i in indices(*r.subscripts)}  # where another index has no value, it is read
-        more = [
-            m and not _of_data(s) and not self.never_empty(axis, own)
-            for m, s, axis in zip(moved, r.subscripts, shape, strict=True)
+        more = [  # and a number, which must be a place also where there is nothing to read
+            k in moved and not _of_data(s) and not self.never_empty(axis, own if indices(s) else {})
+            for k, (s, axis) in enumerate(zip(r.subscripts, shape, strict=True))
         ]
         if not any(more):
             return r
