@@ -154,8 +154,9 @@ class Branches(ABC):
         if not moved:
             return r
         shape = self.tensors[r.name].shape
-        own = {i: extents[i] for i in indices(*r.subscripts)}  # where another index has no value, it is read
-        more = [  # and a number, which must be a place also where there is nothing to read
+        # read where another index has no value, as that of a slice; and so is a number, whatever has none
+        own = {i: extents[i] for i in indices(*(r.subscripts[k] for k in moved))}
+        more = [
             k in moved and not _of_data(s) and not self.never_empty(axis, own if indices(s) else {})
             for k, (s, axis) in enumerate(zip(r.subscripts, shape, strict=True))
         ]

@@ -219,7 +219,9 @@ class Reader(Evaluator):
                 continue
             start = tidy(form.offset + spread * (extents[r] - 1)) if back else form.offset
             room = axis - start - 1 - apart * (extents[r] - 1)
-            full = self.sizes.not_negative(axis) and self._reaches(extents[i], step, room)
+            # a window of nothing fits also where the axis ends before `start`
+            fits = any(map(self.sizes.not_negative, (axis - start, extents[r] - 1)))
+            full = fits and self._reaches(extents[i], step, room)
             count = None if full else self.sizes.count(i, extents[i])
             cut = ALL if start is ZERO else Slice(start)
             simple = isinstance(extents[r], Ref) or is_exact(extents[r])

@@ -175,11 +175,12 @@ class Stores(Fills):
         shape, extents = self.tensors[e.target].shape, dict(e.box)
         fixed = self.speller.no_slices(ref(e.target, *e.subscripts), extents)
         around = {i: extents[i] for i in indices(*e.subscripts)}
+        taken = {i: extents[i] for i in indices(*filter(_asks, e.subscripts))}
         there: list[Expr] = []
         for k, (s, n) in enumerate(zip(e.subscripts, shape, strict=True)):
             if k in fixed:
                 there += literal_bounds((s,), (n,), ())
-            elif guarded and _asks(s) and not self.speller.never_empty(n, around):
+            elif guarded and _asks(s) and not self.speller.never_empty(n, taken):
                 there.append(apply("gt", n, ZERO))  # of an axis without elements there is no first one
         if e.where is None and not guarded:  # where the box has no point, an element may not be one
             open_ = [s for s, n in zip(e.subscripts, shape, strict=True) if not self.sizes.inside(s, n, around)]
@@ -216,14 +217,25 @@ class Stores(Fills):
         self.sizes.numbers.add(r.name)
         inner = e.mapped(lambda node: substitute(node, {r: number}))
         inner = replace(inner, box=tuple((j, n) for j, n in e.box if j is not r))
-        return self._with_slices(For(r.name, extent, (self._scattered(inner, repeats),)), number, i)
+        return self._with_slices(For(r.name, extent, self._added(inner, repeats)), number, i)
+
+    def _added(self, e: Equation, repeats: bool) -> tuple[Statement, ...]:
+        """`e` added in one turn of a loop; what depends on the number of the turn alone is asked first."""
+        condition = next((c for c in asked(e.body) if self._is_number(c)), None)
+        if condition is None:
+            return () if e.body is ZERO else (self._scattered(e, repeats),)
+        pieces = (replace(e, body=branch(e.body, condition, holds)) for holds in (True, False))
+        then, otherwise = (self._added(piece, repeats) for piece in pieces)
+        if not then:
+            condition, then, otherwise = apply("not", condition), otherwise, then
+        return (Guard((), (), then, otherwise, condition),)
 
     def _with_slices(self, loop: For, number: Expr, i: Index) -> For:
         """`loop` with a name for the strided slices that it works with."""
-        (inner,) = loop.body
+        inner = loop.body
         found = dict.fromkeys(
             item
-            for items in items_of(inner)
+            for items in (items for statement in inner for items in items_of(statement))
             for item in items
             if isinstance(item, Slice) and item.step is not None and number in refs(*sizes_in([item]))
         )
@@ -232,8 +244,8 @@ class Stores(Fills):
             if item not in self.slices:
                 self.slices[item] = self.sizes.names.new(f"slice_{i.name}")
             defined.append(Assign(self.slices[item], Places(item)))
-            inner = replaced(inner, item, self.slices[item])
-        return replace(loop, body=(*defined, inner))
+            inner = tuple(replaced(statement, item, self.slices[item]) for statement in inner)
+        return replace(loop, body=(*defined, *inner))
 
     def _hoisted(self, loop: For) -> list[Statement]:
         """A loop behind what does not change in it."""
