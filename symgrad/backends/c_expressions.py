@@ -212,9 +212,14 @@ class Expressions:
             if own == SIZE:
                 return [(a, SIZE) for a in node.args]
             return [(a, INT) for a in node.args] if kind == INT else [(node, INT)]
-        if kind == SIZE and own == INT and any(r.name in self._negative for r in refs(node)):
+        if kind == SIZE and own == INT and self._may_be_negative(node):
             return [(node, INT)]
         return [(a, kind) for a in node.args]
+
+    def _may_be_negative(self, node: Apply) -> bool:
+        """Whether a part of what is certainly a size is no size itself, which wraps around unless it is a sum of them."""
+        quotients = (n for n in postorder(node) if isinstance(n, Apply) and n.op == "floordiv")
+        return any(r.name in self._negative for r in refs(node)) or any(self.type_of(q) == INT for q in quotients)
 
     def _compared(self, node: Apply) -> list[tuple[Expr, str]]:
         """Both sides of a comparison: sizes without a minus sign where that can be, else signed."""
@@ -256,6 +261,8 @@ class Expressions:
             return parts[0] if named else Call(self._local("extent"), parts)
         if own == INT and node.op in ("floordiv", "mod"):
             return self._floored("floor_div" if node.op == "floordiv" else "floor_mod", parts)
+        if own in (INT, SIZE) and node.op == "abs":
+            return parts[0] if own == SIZE else Call(self._local("absolute"), parts)
         if node.op in INFIX or node.op in PREFIX:
             return Operation(node.op, parts)
         if node.op == "pi":

@@ -135,6 +135,11 @@ def _extent(name: str) -> Function:
     return Function("local", name, (Parameter("n", "", Type(INT)),), (Return(found),), Type(SIZE))
 
 
+def _absolute(name: str) -> Function:
+    found = Operation("select", (Operation("lt", (_A, _0)), Operation("neg", (_A,)), _A))
+    return Function("local", name, (Parameter("a", "", Type(INT)),), (Return(found),), Type(INT))
+
+
 def _chosen(comparison: str) -> Callable[[str], Function]:
     """One of two sizes."""
 
@@ -160,6 +165,7 @@ _A, _B, _0 = Name("a"), Name("b"), Number("0")
 _INTEGERS: Mapping[str, Callable[[str], Function]] = {
     "floor_div": _floor_div,
     "floor_mod": _floor_mod,
+    "absolute": _absolute,
     "extent": _extent,
     "larger": _chosen("gt"),
     "smaller": _chosen("lt"),
