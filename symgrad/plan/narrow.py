@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ..domain import Domain, Facts, Opaque, alternatives
 from ..expr import (
@@ -32,6 +33,7 @@ from ..expr import (
 from ..ir import NEUTRAL, Equation, Tensor, reads_of
 from ..ops import OPS
 from ..ops.limits import ENDS, INFINITY, limit
+from .conditions import all_of
 from .program import Item, Step
 
 
@@ -123,16 +125,24 @@ def narrowed(
     known     of what was computed before; what is computed here is added
     """
 
-    def narrow(e: Equation) -> Equation:
+    def narrow(e: Equation, names: bool) -> Equation:
+        """Of a step that writes what its equations name (`names`), an element with no term that counts is named, too."""
         found = limited(e, facts, known)
-        if found is e or not any(r.name in optional for r in e.reads):
-            return found
         more = [c for c in found.conditions if c not in e.conditions]
-        return e.with_body(select(conjunction(more), found.body, NEUTRAL[e.reduce]))
+        if not any(r.name in optional for r in e.reads):
+            decided = [c for c in more if names and not any(i in indices(c) for i, _ in e.reduced)]
+            more, e = decided, replace(found, where=all_of(c for c in found.conditions if c not in decided))
+        return e.with_body(select(conjunction(more), found.body, NEUTRAL[e.reduce])) if more else found
+
+    def narrow_item(item: Item) -> Item:
+        if isinstance(item, Step):
+            return item.mapped(partial(narrow, names=item.how == "write"), lambda size: size)
+        first, turn, last = (tuple(map(narrow_item, some)) for some in (item.first, item.turn, item.last))
+        return replace(item, first=first, turn=turn, last=last)
 
     narrow_steps: list[Item] = []
     for step in steps:
-        step = step.mapped(narrow, lambda size: size)
+        step = narrow_item(step)
         narrow_steps.append(step)
         alone = isinstance(step, Step) and len(step.equations) == 1 and step.how == "fill" and not step.when
         for e in step.equations:
