@@ -217,9 +217,11 @@ class Expressions:
         return [(a, kind) for a in node.args]
 
     def _may_be_negative(self, node: Apply) -> bool:
-        """Whether a part of what is certainly a size is no size itself, which wraps around unless it is a sum of them."""
-        quotients = (n for n in postorder(node) if isinstance(n, Apply) and n.op == "floordiv")
-        return any(r.name in self._negative for r in refs(node)) or any(self.type_of(q) == INT for q in quotients)
+        """Whether a part of what is certainly a size is negative beside more than what wraps around: an option, or
+        the quotient in (n - 2)//2 + 1."""
+        quotient, *more = node.args
+        rounded = isinstance(quotient, Apply) and quotient.op == "floordiv" and self.type_of(quotient) == INT
+        return any(r.name in self._negative for r in refs(node)) or rounded and more == [ONE]
 
     def _compared(self, node: Apply) -> list[tuple[Expr, str]]:
         """Both sides of a comparison: sizes without a minus sign where that can be, else signed."""

@@ -126,7 +126,7 @@ def narrowed(
     """
 
     def narrow(e: Equation, names: bool) -> Equation:
-        """Of a step that writes what its equations name (`names`), an element with no term that counts is named, too."""
+        """Of a step that writes what its equations name (`names`), an element without a term that counts is one."""
         found = limited(e, facts, known)
         more = [c for c in found.conditions if c not in e.conditions]
         if not any(r.name in optional for r in e.reads):

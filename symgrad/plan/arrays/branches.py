@@ -96,7 +96,10 @@ class Branches(ABC):
             return safe, ()
         places, moved = list(safe), set()
         pairs = [*zip(r.subscripts, self.tensors[r.name].shape, strict=True)]
-        stays = [self._of_turn(s) or self._number(s) or self.sizes.inside(s, axis, extents) for s, axis in pairs]
+        turn = not any(self._of_turn(c) and self.sizes.tell(c) for case in cases for c in case)
+        stays = [
+            (turn if self._of_turn(s) else self._number(s)) or self.sizes.inside(s, axis, extents) for s, axis in pairs
+        ]
 
         def keep(several: Iterable[int]) -> None:
             for k in several:
@@ -189,7 +192,8 @@ class Branches(ABC):
         return self.sizes.not_negative(axis - 1, extents, at=tuple(extents))
 
     def _of_turn(self, s: Expr) -> bool:
-        """Whether a subscript is made of the number of a turn: the loop asks before whether it is inside."""
+        """Whether a subscript is made of the number of a turn. The loop asks before whether it is inside, but for what
+        is left under conditions on that number."""
         return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
 
 

@@ -104,16 +104,17 @@ class Stores(Fills):
 
     def _turn(self, e: Equation, alone: bool) -> list[Statement]:
         """One equation in a turn of a loop; what depends on the number of the turn alone is asked first."""
-        conditions = [*(conjuncts(e.where) if e.where is not None else []), *asked(e.body)]
+        mine = conjuncts(e.where) if e.where is not None else []
+        conditions = [*mine, *(c for part in (*mine, e.body) for c in asked(part))]
         condition = next((c for c in conditions if self._is_number(c)), None)
         if condition is None:
             *before, last = self._store(e, True)
             return [*before, replace(last, first=True) if alone and isinstance(last, Update) else last]
-        if e.where is not None and condition in conjuncts(e.where):
-            inner = replace(e, where=all_of(c for c in conjuncts(e.where) if c is not condition))
+        if condition in mine:
+            inner = _branch(replace(e, where=all_of(c for c in mine if c is not condition)), condition, True)
             return [Guard((), (), tuple(self._turn(inner, alone)), (), condition)]
         then, otherwise = (
-            tuple(self._turn(replace(e, body=branch(e.body, condition, holds)), alone)) for holds in (True, False)
+            tuple(self._turn(_branch(e, condition, holds), alone)) for holds in (True, False)
         )
         return [Guard((), (), then, otherwise, condition)]
 
@@ -224,8 +225,7 @@ class Stores(Fills):
         condition = next((c for c in asked(e.body) if self._is_number(c)), None)
         if condition is None:
             return () if e.body is ZERO else (self._scattered(e, repeats),)
-        pieces = (replace(e, body=branch(e.body, condition, holds)) for holds in (True, False))
-        then, otherwise = (self._added(piece, repeats) for piece in pieces)
+        then, otherwise = (self._added(_branch(e, condition, holds), repeats) for holds in (True, False))
         if not then:
             condition, then, otherwise = apply("not", condition), otherwise, then
         return (Guard((), (), then, otherwise, condition),)
@@ -275,6 +275,12 @@ class Stores(Fills):
         mentioned = {r for a in below(value) for r in refs(*sizes_of(a))}
         taken = [i for a in below(value) if isinstance(a, Take) for i in a.items]
         return any(r in mentioned for r in self.sizes.loops) or any(i in self.slices.values() for i in taken)
+
+
+def _branch(e: Equation, condition: Expr, holds: bool) -> Equation:
+    """The equation where a condition holds, or does not."""
+    where = None if e.where is None else branch(e.where, condition, holds)
+    return replace(e, body=branch(e.body, condition, holds), where=where)
 
 
 def _asks(s: Expr) -> bool:
