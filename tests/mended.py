@@ -201,4 +201,27 @@ MENDED = {
     "a loop without a turn, from a whole number": "f(x[n]): h[0] = 1; h[t+1] = sin(h[t]*x[t]); out = h[n]",
     "the slope at 0 of the cosine of a root, and far from there": "f(x, y) = y*cos(sqrt(1e16*(x**2 + y**2)))",
     "an angle of an angle, beyond what vectors reach": "f(x, far_angles) = sin(1e8*sin(x))*cos(far_angles)",
+    "windows of nothing, behind a start": "f(x[n,c,w], k[o,c,p])[b,f,i] = sum[d,r](x[b,d,i+r+1]*k[f,d,r])",
+    "a number as a place of an axis without elements": (
+        "f(z[n], q[n,n]) -> h: h[0,i:n] = z[i]; h[1,i:n] = prod[r:n-1](where(i > 0, q[0,i-1], 0))"
+    ),
+    "places in an axis without elements, beside a slice": (
+        "f(z[n], q[n,n], t[n]: int) -> h: h[a:n] = 0; h[t[i]] += sum[r:3](where(r < n, q[i,n-1-r], 0))*z[i]"
+    ),
+    "a product over windows, some factors of which are elsewhere": (
+        "f(y[m], w, q[n,n])[i:m-1] = prod[v:2](y[i+v]*where((2*v+1 < n) & (v < n), q[2*v+1,n-1-v], w))"
+    ),
+    "a sum under a condition on where it is written, before a recurrence": (
+        "f(y[m], z[n]) -> h: h[0,j:m] = sum[r:m](where(r + 1 < m, where(j >= 2, y[j-2], 0), 0)); h[i+1,j:m] = h[i,j]*z[i]"
+    ),
+    "the smaller of a neighbour and of what ends before": (
+        "f(y[m], z[n], k[p]) -> h: h[i:n,j:p] = minimum(where(j >= 1, h[i,j-1], 1), where(j < m, y[j], 0))*z[i]*k[j]"
+    ),
+    "a recurrence beside an optional start": (
+        "f(z[n], w, o[m]?, y[m]) -> h: h[0,j:m,l:m] = o[l]; h[i+1,j:m,l:m] = tanh(h[i,j,l] + where(i >= 2, z[i-2], w))*z[i]"
+    ),
+    "how far apart places are": "f(z[n], y[n])[i:n] = sum[j:n](abs(i-j)*z[j] + z[abs(i-j)]) + abs(2)*y[i]",
+    "every second row, along a diagonal": (
+        "f(x[n,m], w) = min[r:m](where((2*r+1 < n) & (r+1 < m), x[2*r+1,r+1], w))"
+    ),
 }
