@@ -212,13 +212,15 @@ MENDED = {
         "f(y[m], w, q[n,n])[i:m-1] = prod[v:2](y[i+v]*where((2*v+1 < n) & (v < n), q[2*v+1,n-1-v], w))"
     ),
     "a sum under a condition on where it is written, before a recurrence": (
-        "f(y[m], z[n]) -> h: h[0,j:m] = sum[r:m](where(r + 1 < m, where(j >= 2, y[j-2], 0), 0)); h[i+1,j:m] = h[i,j]*z[i]"
+        "f(y[m], z[n]) -> h: h[0,j:m] = sum[r:m](where(r + 1 < m, where(j >= 2, y[j-2], 0), 0)); "
+        "h[i+1,j:m] = h[i,j]*z[i]"
     ),
     "the smaller of a neighbour and of what ends before": (
         "f(y[m], z[n], k[p]) -> h: h[i:n,j:p] = minimum(where(j >= 1, h[i,j-1], 1), where(j < m, y[j], 0))*z[i]*k[j]"
     ),
     "a recurrence beside an optional start": (
-        "f(z[n], w, o[m]?, y[m]) -> h: h[0,j:m,l:m] = o[l]; h[i+1,j:m,l:m] = tanh(h[i,j,l] + where(i >= 2, z[i-2], w))*z[i]"
+        "f(z[n], w, o[m]?, y[m]) -> h: h[0,j:m,l:m] = o[l]; "
+        "h[i+1,j:m,l:m] = tanh(h[i,j,l] + where(i >= 2, z[i-2], w))*z[i]"
     ),
     "how far apart places are": "f(z[n], y[n])[i:n] = sum[j:n](abs(i-j)*z[j] + z[abs(i-j)]) + abs(2)*y[i]",
     "every second row, along a diagonal": (

@@ -160,7 +160,7 @@ class Branches(ABC):
         # read where another index has no value, as that of a slice; and so is a number, whatever has none
         own = {i: extents[i] for i in indices(*(r.subscripts[k] for k in moved))}
         more = [
-            k in moved and not _of_data(s) and not self.never_empty(axis, own if indices(s) else {})
+            k in moved and not self._of_data(s) and not self.never_empty(axis, own if indices(s) else {})
             for k, (s, axis) in enumerate(zip(r.subscripts, shape, strict=True))
         ]
         if not any(more):
@@ -191,6 +191,11 @@ class Branches(ABC):
         """Whether an axis has an element wherever the box has a point."""
         return self.sizes.not_negative(axis - 1, extents, at=tuple(extents))
 
+    def _of_data(self, s: Expr) -> bool:
+        """Whether a subscript is an element of data, which is checked to be in range: or 0, where that is not asked."""
+        chosen = s.args[1:] if isinstance(s, Apply) and s.op == "select" else (s,)
+        return any(isinstance(a, Ref) and a not in self.sizes.loops for a in chosen)
+
     def _of_turn(self, s: Expr) -> bool:
         """Whether a subscript is made of the number of a turn. The loop asks before whether it is inside, but for what
         is left under conditions on that number."""
@@ -202,11 +207,6 @@ def _chosen(guard: Expr, value: Expr, instead: Expr) -> Expr:
     if isinstance(guard, Apply) and guard.op == "not":
         return apply("select", guard.args[0], instead, value)
     return apply("select", guard, value, instead)
-
-
-def _of_data(s: Expr) -> bool:
-    """Whether a subscript is an element of data, which is checked to be in range: or 0, where that is not asked."""
-    return any(isinstance(a, Ref) for a in ((s, *s.args[1:]) if isinstance(s, Apply) and s.op == "select" else (s,)))
 
 
 def _is_finite(value: Expr) -> bool:
