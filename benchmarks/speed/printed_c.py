@@ -37,7 +37,8 @@ class Call:
 @dataclass(frozen=True)
 class Calls:
     """alone     forward, which saves nothing
-    saving    forward before backward; None where backward needs nothing that it computes
+    saving    forward before backward, without the outputs that it can leave out; None where backward needs nothing that
+              it computes
     backward  for the gradients of a row
     """
 
@@ -107,7 +108,7 @@ def calls(job: Job, code: pipeline.Printed) -> Calls:
                     room = sum(prod(extent_of(e, extents) for e in shape) for shape in function.work[p.tensor])
                     values.append(np.zeros(room, np.int64 if p.type.of == "integer" else np.float64))
                 case _:
-                    kept = p.role != "saved" or saves
+                    kept = saves if p.role == "saved" else not (saves and p.role == "output" and p.nullable)
                     values.append({**inputs, **results}[p.tensor] if kept else None)
         pairs = zip(function.parameters, values, strict=True)
         return Call(function.name, tuple(v if p.type.pointer or v is None else _by_value(v) for p, v in pairs))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..expr import Const, Expr, Index, Ref, product, ref, refs, show
 from ..ir import Tensor
 from ..plan import Procedure, Program
-from ..plan.loops import Nest
+from ..plan.loops import Nest, left_out
 from ..source.layout import listed
 from ..source.tree import (
     BOOL,
@@ -169,7 +169,8 @@ class Builder:
                 continue
             found[name] = self._written(name, "saved", name, True) if forward else self._read(name, "saved", name)
         if forward:
-            found |= {name: self._written(name, "output", name) for name in self._procedure.returns}
+            absent = () if self._batch else left_out(p)
+            found |= {name: self._written(name, "output", name, name in absent) for name in self._procedure.returns}
         else:
             found |= {seed: self._read(seed, "cotangent", output) for output, seed in p.derivative.seeds}
             of = {gradient: name for name, gradient in p.derivative.gradients}
@@ -224,8 +225,10 @@ class Builder:
         if names["output"]:
             lines.append(f"Compute {listed(names['output'])}.")
         saved = [p.name for p in parameters if p.role == "saved" and p.nullable]
+        outputs = [p.name for p in parameters if p.role == "output" and p.nullable]
+        too = f", {listed(outputs)} included" if outputs else ""
         if saved and self._forward:
-            lines.append(f"For backward: {listed(saved)}; pass NULL for what is not needed.")
+            lines.append(f"For backward: {listed(saved)}; pass NULL for what is not needed{too}.")
         if names["gradient"]:
             verb = "Add to" if self._options.accumulate else "Overwrite"
             lines.append(f"{verb} each gradient; pass NULL for one that is not needed.")

@@ -252,11 +252,15 @@ class CText:
     # what the header promises
 
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Each saved pointer NULL by itself, then all of them; what is still written must be the same."""
-        saved = [p.tensor for _, p in self.parameters(f"forward{variant}") if p.role == "saved"]
+        """Each pointer that may be NULL so by itself, then all for backward, and all but these; what is still written
+        must be the same."""
+        parameters = self.heads[f"forward{variant}"].parameters
+        saved = [p.tensor for p in parameters if p.role == "saved"]
+        outputs = [p.tensor for p in parameters if p.role == "output" and p.nullable]
         parts = self._parts(variant, inputs) if saved else []
         wholes = [self._forwarded(variant, part, options)[1] for part in parts]
-        for absent in dict.fromkeys([*((n,) for n in saved), tuple(saved)] if saved else []):
+        some = [*((n,) for n in (*saved, *outputs)), tuple(saved), tuple(outputs)]
+        for absent in dict.fromkeys(names for names in some if saved and names):
             said = f"where {' and '.join(absent)} is NULL"
             try:
                 memories = [self._forwarded(variant, part, options, absent)[1] for part in parts]
@@ -267,7 +271,8 @@ class CText:
                     one, other = memory[n].cells, whole[n].cells
                     if len(one) != len(other) or not all(map(_same, one, other)):
                         raise Fault(f"{self.function.name}_forward{variant} saves another {n} {said}")
-            yield self._outputs(memories, inputs, options)
+            if not {*absent} & {*outputs}:
+                yield self._outputs(memories, inputs, options)
 
     def refusal(
         self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds

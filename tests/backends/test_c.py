@@ -22,10 +22,12 @@ from symgrad.domain.facts import NOTHING
 from symgrad.errors import CompilerError
 from symgrad.expr import ONE, ZERO, Apply, Ref, apply, index, ref, transformer
 from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of
+from symgrad.pipeline import as_function
 from symgrad.plan import Procedure, Program, Subscript
 from symgrad.plan.loops import Local, Loop, Rewriter, Store
 from symgrad.plan.loops.merge_equal import merge_equal
 from symgrad.plan.steps import steps
+from symgrad.verify import check
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -669,6 +671,37 @@ def test_strided_inputs_and_unchanged_inputs():
     before = x.copy()
     assert np.array_equal(artefact.forward(x, weight)[0], x @ weight.T)
     assert np.array_equal(x, before)
+
+
+LEFT_OUT = "f(x[n,m], w[m])[i,j] = x[i,j]*sum[k](x[i,k]*w[k])**3"
+
+
+@pytest.mark.parametrize(
+    "text, free",
+    [
+        (LEFT_OUT, ["out"]),
+        ("f(x[n,m])[i,j] = exp(x[i,j])*x[i,j]", []),
+        ("f(x[n,m]) = sum[i,j](exp(x[i,j])*x[i,j])/sum[i](x[i,0])", []),
+        ("f(x[n,m]) -> s, y: s[i] = sum[k](x[i,k]**2); y[i,j] = x[i,j]/s[i]", []),
+        ("f(x[n,m]) -> y, z: a[i] = sum[k](exp(x[i,k])); y[i,j] = x[i,j]*a[i]; z[i] = sum[j](y[i,j]*a[i]**2)", ["z"]),
+    ],
+    ids=["more than is saved", "as much as is saved", "a number", "saved", "beside one that it reads"],
+)
+def test_forward_for_what_it_saves_may_leave_an_output_out(text, free):
+    """An array whose loops nothing saved needs is computed where it is asked for."""
+    files = generate(parse(text), to="c")
+    assert [name for name in ("out", "s", "y", "z") if f"if ({name}) {{" in files["f.c"]] == free
+    assert all(f"{name} included." in files["f.h"] for name in free)
+
+
+@needs_cc
+def test_an_output_that_may_be_left_out_is_checked():
+    function, result = as_function(parse(LEFT_OUT)), pipeline.printed(parse(LEFT_OUT), "c")
+    wrong = {**result.files, "f.c": result.files["f.c"].replace("if (out) {", "{")}
+    artefact = result.backend.load(result.program, result.files)
+    assert check(function, result.files, "c", artefact, heads=result.backend.heads(result.program)).ok
+    report = check(function, wrong, "c", artefact, heads=result.backend.heads(result.program))
+    assert "out is NULL" in str(report)
 
 
 @needs_cc

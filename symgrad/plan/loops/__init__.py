@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...domain import Domain
-from ...expr import Expr, refs, transformer
-from ...ir import Equation, Role
+from ...expr import Const, Expr, refs, transformer
+from ...ir import Equation, Role, below, reached
 from ..narrow import Known, narrowed
 from ..program import Item, Procedure, Program, Step
 from ..sequence import steps_in_sequence
@@ -75,6 +75,8 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     order = Order(table, language, facts)
     of = {gradient: name for name, gradient in program.derivative.gradients}
     settled = [_settled(s, program, procedure, of) for s in procedure.steps]
+    if procedure is program.forward:
+        settled = _serving(settled, left_out(program), asked)
     needed = narrowed(settled, temporaries, optional, table, facts, known)
     needed = summed_in_place(needed, temporaries, table, facts)
     again = Rematerialize(needed, table, temporaries, optional, language, everywhere)
@@ -106,6 +108,36 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     block = place_notes(Share(kinds, guarded, Reach(shapes, everywhere))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken, order.longer), tuple(memory.arrays), table)
+
+
+def left_out(program: Program) -> tuple[str, ...]:
+    """The outputs without which forward may be called for what it saves: arrays that nothing saved is computed from,
+    and that take loops over more indices than what is saved has axes; others are computed in the same loops."""
+    equations = program.forward.equations
+    reads = below(equations)
+    saved = reads.keys() & {*program.saved} - {*program.forward.returns}
+    axes = max((len(program.table[name].shape) for name in saved), default=0)
+
+    def free(output: str) -> bool:
+        needed = reached(reads, [*program.saved, *(n for n in program.forward.returns if n != output)])
+        own = reached(reads, [output]) - needed
+        return any(len(e.box) > axes for e in equations if e.target in own)
+
+    shapes = {n: program.table[n].shape for n in program.forward.returns} if saved else {}
+    return tuple(n for n, shape in shapes.items() if not all(isinstance(e, Const) for e in shape) and free(n))
+
+
+def _serving(steps: Sequence[Item], outputs: Sequence[str], asked: Sequence[str]) -> list[Item]:
+    """The steps of forward, of which some serve nothing but `outputs`."""
+    reads = below([e for step in steps for e in step.equations])
+    needed = reached(reads, [n for n in asked if n not in outputs])
+    own = {n: reached(reads, [n]) for n in outputs}
+    return [
+        replace(step, serves=tuple(n for n in outputs if not own[n].isdisjoint(step.targets)))
+        if needed.isdisjoint(step.targets)
+        else step
+        for step in steps
+    ]
 
 
 def _settled(step: Item, program: Program, procedure: Procedure, of: Mapping[str, str]) -> Item:
