@@ -70,7 +70,7 @@ def plan(
         both = unmasked(both, tensors, joint.facts)
     both = list(recorded("lowered", joint.statements, shared_once(both)))
     forward, backward = both[: border(both)], both[border(both) :]
-    saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, long=not small)
+    saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, style == "loops")
     wanted = [*primal.outputs, *saved]
     forward = list(alive(forward, wanted))
     backward = [*again, *backward]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..expr import Apply, Const, Expr, Operator, Ref, postorder, refs
@@ -22,6 +22,7 @@ def choose_saved(
     tensors: Mapping[str, Tensor],
     operation: float,
     long: bool = False,
+    apart: bool = False,
 ) -> tuple[list[str], list[Equation]]:
     """What to save, in order of input, output, intermediate; and the equations that backward computes again.
 
@@ -29,7 +30,9 @@ def choose_saved(
 
     Inputs and outputs are free, a value is computed again where that costs less than keeping it; never what a function
     of whole matrices gives, or a loop from turn to turn. Of a `long` straight line, whose values have most of
-    what they are computed from in common, all are, where that costs less.
+    what they are computed from in common, all are, where that costs less. Backward that may be called `apart` from
+    forward then computes outputs again, too, where what that needs beyond its own operations costs less than keeping
+    them: it reads inputs alone.
     """
     cut = _Cut(primal, forward, tensors, operation)
     read = {r.name for e in backward for r in e.reads}
@@ -42,6 +45,13 @@ def choose_saved(
         trial = cut.choice(needed, [*kept, name])
         if trial.cost < best.cost:
             best, kept = trial, [*kept, name]
+    if long and apart and best.saved <= cut.free:
+        alone = cut.choice(needed, (), True, cut.inputs)
+        outputs = sum(cut.keep(name) for name in best.saved - cut.inputs)
+        there = [*backward, *(e for e in forward if e.target in best.recomputed)]
+        more = (e for e in forward if e.target in alone.recomputed)
+        if alone.saved <= cut.inputs and operation * _more(more, there) <= outputs:
+            best = alone
     order = [n for n in tensors if n in best.saved]
     order.sort(key=lambda n: (n not in primal.inputs, n not in primal.outputs))
     return order, [e for e in forward if e.target in best.recomputed]
@@ -105,12 +115,16 @@ class _Cut:
                     stack += [name] if not self.dear(name) else []
         return [name for name in found if name not in saved]
 
-    def choice(self, needed: Sequence[str], kept: Sequence[str], again: bool = False) -> _Choice:
+    def choice(
+        self, needed: Sequence[str], kept: Sequence[str], again: bool = False, given: Collection[str] | None = None
+    ) -> _Choice:
         """The cheaper of keeping and computing again for each value, where the values `kept` are saved in any case.
 
         again  compute all again that can be, whatever each would cost by itself
+        given  what is there at no cost; if nothing is said, inputs, outputs, and what costs more than to be kept
         """
-        free = self.free.union(kept, (n for n in needed if self.dear(n)))  # these are saved in any case
+        free = self.free.union(n for n in needed if self.dear(n)) if given is None else {*given}
+        free.update(kept)  # these are saved in any case
         price: dict[str, float] = {}
 
         def settle(root: str) -> None:
@@ -161,6 +175,17 @@ def _weight(e: Equation) -> int:
     lines = [value for helper in made if helper for _, value in helper.lines if isinstance(value, Expr)]
     nodes += [n for n in postorder(*lines) if isinstance(n, Apply)]
     return (e.reduce != "none") + sum(1 if OPS[n.op].cheap or _small_power(n) else 5 for n in nodes)
+
+
+def _more(equations: Iterable[Equation], there: Iterable[Equation]) -> float:
+    """The operations of equations, but for those that stand in others, each counted once."""
+    known = {n.key for n in postorder(*(e.body for e in there))}
+    total = 0.0
+    for e in equations:
+        new = {n.key for n in postorder(e.body) if isinstance(n, Apply)} - known
+        total += len(new) * float(NOMINAL ** len(e.box))
+        known |= new
+    return total
 
 
 def _small_power(node: Apply) -> bool:

@@ -109,6 +109,17 @@ def test_what_is_saved_takes_so_many_bytes(name, shapes, kept):
         assert sum(x.nbytes for x in saved if isinstance(x, np.ndarray) and id(x) not in free) == expected
 
 
+def test_a_long_line_in_c_reads_no_output_that_it_has_anyway():
+    """Backward may be called without forward: it has all but the last operations of the outputs."""
+    steps = "".join(
+        f"a{k + 1} = a{k} + 0.1*b{k}*(1 + a{k}*a{k}); b{k + 1} = b{k} - 0.1*a{k}*(1 + b{k}*a{k}); " for k in range(9)
+    )
+    text = f"f(a0, b0) -> u, v: {steps}u = a9/sqrt(a9**2 + b9**2); v = b9/sqrt(a9**2 + b9**2)"
+    derivative = derive(as_function(sg.parse(text)))
+    assert {"u", "v"} <= {*plan(derivative, "numpy", "arrays").saved}
+    assert plan(derivative, "c", "loops").saved == ("a0", "b0")
+
+
 def test_scipy_saves_no_more_for_its_products():
     text = "loss(w[d], x[n,d]): z[i] = sum[j](x[i,j]*w[j]); out = mean[i](softplus(z[i])**2)"
     for save, saves_z in (("minimal", False), ("balanced", True)):
