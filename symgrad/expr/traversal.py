@@ -141,13 +141,17 @@ def transformer(
 
 
 def outermost(
-    root: Expr, replace: Callable[[Expr], Expr | None], rebuilt: Callable[[Expr], Expr] = lambda node: node
+    root: Expr,
+    replace: Callable[[Expr], Expr | None],
+    rebuilt: Callable[[Expr], Expr] = lambda node: node,
+    done: dict[Expr, Expr] | None = None,
 ) -> Expr:
     """`root` with each operation for which `replace` has something replaced, and nothing looked for below that; the
-    others pass through `rebuilt` when what they are computed from has been."""
-    done: dict[Expr, Expr] = {}
+    others pass through `rebuilt` when what they are computed from has been. `done` keeps what became of each from call
+    to call."""
+    done = {} if done is None else done
     asked: dict[Expr, None] = {}
-    stack = [root]
+    stack = [] if root in done else [root]
     while stack:
         node = stack[-1]
         if node not in asked:

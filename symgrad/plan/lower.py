@@ -32,7 +32,7 @@ from ..expr import (
     with_args,
 )
 from ..expr.names import Names
-from ..ir import Equation, Role, Tensor, asked_before, range_of
+from ..ir import Box, Equation, Role, Tensor, asked_before, range_of
 from ..ops import OPS, in_others
 from ..ops.limits import INFINITY
 from ..ops.naming import wishes
@@ -214,18 +214,21 @@ def shared(
     result: list[Equation] = []
     place_of: dict[Part, Ref] = {}
     first: dict[int, list[Part]] = {}
+    # by the box: what equations share is rebuilt once, for none reads a part before the one in which that gets its name
+    replaced: dict[Box, dict[Expr, Expr]] = {}
     for part in chosen:
         first.setdefault(min(homes[part]), []).append(part)
     for place, e in enumerate(equations):
-        extents = dict(e.box)
-        written = {n.key: n for n in postorder(e.body)}
+        extents, done = dict(e.box), replaced.setdefault(e.box, {})
+        written = {n.key: n for n in postorder(e.body)} if place in first else {}
         order = {key: k for k, key in enumerate(written)} if calls else {}
         for part in sorted(first.get(place, ()), key=lambda p: (sizes[p], order.get(p[0], 0))):
             body = written.get(part[0], part[0])
             name = names.new(*wishes(body))
-            tensors[name], equation, place_of[part] = e.part(name, _replaced(body, place_of, extents))
+            tensors[name], equation, place_of[part] = e.part(name, _replaced(body, place_of, extents, done))
+            done[body] = place_of[part]
             result.append(equation)
-        result.append(e.with_body(_replaced(e.body, place_of, extents)))
+        result.append(e.with_body(_replaced(e.body, place_of, extents, done)))
     return result
 
 
@@ -255,8 +258,13 @@ def reread(equations: Sequence[Equation], own: Collection[str]) -> list[Equation
     return result
 
 
-def _replaced(body: Expr, place_of: Mapping[Part, Ref], extents: Mapping[Index, Expr]) -> Expr:
-    return outermost(body, lambda node: place_of.get(range_of(node, extents)))
+def _replaced(
+    body: Expr,
+    place_of: Mapping[Part, Ref],
+    extents: Mapping[Index, Expr],
+    done: dict[Expr, Expr] | None = None,
+) -> Expr:
+    return outermost(body, lambda node: place_of.get(range_of(node, extents)), done=done)
 
 
 def aligned(equations: Sequence[Equation]) -> list[Equation]:
