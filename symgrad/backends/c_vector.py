@@ -195,7 +195,8 @@ static inline $real $vector_erfc($real x)
     const $real t = $one - $seven / (right + $middle);
 $tail
     const $real coarse = $as_number($nearest_integer(right * $parts)) / $parts;
-    const $real bell = $exp_of_sum(-coarse * coarse, (coarse - right) * (coarse + right));
+    const $real rest = (coarse - right) * (coarse + right);
+    const $real bell = $exp_of_sum(-coarse * coarse, rest);
     const $real value = bell * (p / ($one + $slope * right));
     return x < $zero ? $two - value : value;
 }"""
@@ -205,7 +206,8 @@ static inline $real $function($real x)
 {
     const $real right = $fabs(x) > $most_of_it ? $most_of_it : $fabs(x);
     const $real coarse = $as_number($nearest_integer(right * $parts)) / $parts;
-    return $exp_of_sum(-$times coarse * coarse, $times (coarse - right) * (coarse + right));
+    const $real rest = (coarse - right) * (coarse + right);
+    return $exp_of_sum(-$times coarse * coarse, $times rest);
 }"""
 _QUADRANT = """\
 /* sin(r + k*pi/2) for abs(r) <= pi/4 */
