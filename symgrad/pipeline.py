@@ -121,11 +121,11 @@ def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict
     to      a name of `symgrad.backends.BACKENDS`; "scipy:w+b" names the inputs that are its unknown
     static  values of the static options of a declared function; `save`, what forward saves: "minimal" is no more than
             backward needs, "balanced" what is cheaper to keep than to compute again, "all" what backward reads; for C
-            also `lapack`, which says whether functions of whole matrices call LAPACKE, `dtype`, the type of real
-            numbers: "double" or "float", `accumulate`, which says whether backward adds to the gradients' arrays, and
-            `openmp`, whether threads share its loops; for torch and JAX `jvp`, which says whether forward mode is
-            printed; for all of them `stabilize=False` leaves the formula as it is, where another form would lose fewer
-            digits
+            also `lapack`, which says whether functions of whole matrices call LAPACKE, `blas`, whether products of
+            matrices call CBLAS, `dtype`, the type of real numbers: "double" or "float", `accumulate`, which says
+            whether backward adds to the gradients' arrays, and `openmp`, whether threads share its loops; for torch and
+            JAX `jvp`, which says whether forward mode is printed; for all of them `stabilize=False` leaves the formula
+            as it is, where another form would lose fewer digits
     """
     declaration, options = _asked(declaration, static)
     return dict(printed(declaration, to, options).files)

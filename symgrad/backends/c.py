@@ -33,7 +33,7 @@ class C(Backend):
 
     name = dialect = executed = "c"
     style = "loops"
-    takes = ("save", "lapack", "dtype", "accumulate", "openmp")
+    takes = ("save", "lapack", "blas", "dtype", "accumulate", "openmp")
 
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)
@@ -82,8 +82,8 @@ class C(Backend):
         used = names_in(*(s for f in interface for s in f.body))
         constants, local = local_functions(used, file, program, self.options.single)
         if self.options.openmp:
-            product = next((f.name for f in local if f.stands_for == c_contract.NAME), "")
-            interface = tuple(c_threads.Shared(f, product).function for f in interface)
+            products = {f.stands_for: f.name for f in local if f.stands_for in c_contract.TEXTS}
+            interface = tuple(c_threads.Shared(f, products).function for f in interface)
         everywhere = used | names_in(*(s for f in local if isinstance(f, Function) for s in f.body))
         math = ["math.h"] if constants or any(name in MATH for name in everywhere) else []
         includes = {name for f in local if isinstance(f, Verbatim) for name in f.includes}

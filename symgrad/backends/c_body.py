@@ -30,7 +30,7 @@ from ..ir import Dtype, unconditional
 from ..plan import Subscript
 from ..plan.loops import Array, Block, Call, Contraction, Guard, If, Local, Loop, Nest, Node, Note, Store, stores, walk
 from ..plan.loops import expressions as expressions_of
-from ..plan.loops.contract import begin, parts_of, stride
+from ..plan.loops.contract import begin, is_matrix, parts_of, stride
 from ..plan.loops.dependence import tag
 from ..plan.loops.integers import sides
 from ..plan.loops.order import LANES
@@ -62,6 +62,7 @@ class Body:
     names     what everything is called in print
     printer   tells which lines are too long
     vector    the spellings in a loop that shall become vectors: c_vector.py
+    blas      whether products of matrices call CBLAS
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Body:
         names: Names,
         printer: Printer,
         vector: Sequence[str] = (),
+        blas: bool = False,
     ) -> None:
         self._nest = nest
         self._notes = notes
@@ -92,6 +94,7 @@ class Body:
         self._kinds = {**kinds, **own}
         by_key = {e.key: name for name, e in self._extents.items()}
         self._vector = vector
+        self._blas = blas
         self.build = Expressions(self._kinds, shapes, given, by_key, negative, names.of, names.local, vector)
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.calls: dict[str, None] = {}  # the functions of matrices that may fail
@@ -348,6 +351,8 @@ class Body:
             given.append(self.build.place(first))
             shape = self._shapes[element.name]
             given += [self.build.as_kind(stride(element, loop.index, shape), SIZE) for loop in walked]
+        if self._blas and all(is_matrix(r, i.index, j.index, self._shapes[r.name]) for r, (i, j) in strided):
+            return (tree.Call(self._names.local(c_contract.BLAS), tuple(given[:-1])),)
         return (tree.Call(self._names.local(c_contract.NAME), tuple(given)),)
 
     def _store(self, node: Store) -> tree.Store:

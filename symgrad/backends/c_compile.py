@@ -32,10 +32,17 @@ NO_COMPILER = """there is no C compiler here ({command}). To get one:
     Windows          MSYS2 or clang
 or set the environment variable CC to its command."""
 
-NO_LAPACK = """there is no LAPACKE here. To get one:
-    Debian, Ubuntu   apt install liblapacke-dev
-    macOS            brew install lapack
-or set the environment variable LAPACKE to the compiler's flags for it."""
+LIBRARIES = {"LAPACKE": "-llapacke", "CBLAS": "-lopenblas"}  # by the variable that holds other flags
+NO_LIBRARY = {
+    library: f"""there is no {library} here. To get one:
+    Debian, Ubuntu   apt install {debian}
+    macOS            brew install {macos}
+or set the environment variable {library} to the compiler's flags for it."""
+    for library, debian, macos in (
+        ("LAPACKE", "liblapacke-dev", "lapack"),
+        ("CBLAS", "libopenblas-dev", "openblas"),
+    )
+}
 
 
 def compile_library(name: str, files: Mapping[str, str], flags: Sequence[str] = CHECKED) -> Library:
@@ -55,8 +62,10 @@ def compile_library(name: str, files: Mapping[str, str], flags: Sequence[str] = 
             break
     else:
         shutil.rmtree(folder, ignore_errors=True)
-        if len(libraries(files)) and _lacks_lapack(done.stderr):
-            raise CompilerError(f"{name}: {NO_LAPACK}")
+        for library in _called(files):
+            signs = (f"{library.lower()}.h", LIBRARIES[library], f"{library}_", f"{library.lower()}_")
+            if any(sign in done.stderr for sign in signs):
+                raise CompilerError(f"{name}: {NO_LIBRARY[library]}")
         raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
     return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")), "-fopenmp" not in flags)
 
@@ -70,13 +79,13 @@ def find_compiler(name: str) -> list[str]:
 
 
 def libraries(files: Mapping[str, str]) -> list[str]:
-    """What the compiler must be told for the libraries that the printed files call ($LAPACKE, else -llapacke)."""
-    calls = any("#include <lapacke.h>" in text for text in files.values())
-    return shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
+    """What the compiler must be told for the libraries that the printed files call: what $LAPACKE and $CBLAS say, or
+    the library's name."""
+    return [word for n in _called(files) for word in shlex.split(os.environ.get(n) or LIBRARIES[n])]
 
 
-def _lacks_lapack(said: str) -> bool:
-    return "lapacke.h" in said or "-llapacke" in said or "LAPACKE_" in said
+def _called(files: Mapping[str, str]) -> list[str]:
+    return [n for n in LIBRARIES if any(f"#include <{n.lower()}.h>" in text for text in files.values())]
 
 
 class Library:

@@ -1,4 +1,5 @@
-"""A product of matrices in C, by strides: nothing is allocated or copied in full, and no library is called.
+"""A product of matrices in C, by strides: nothing is allocated or copied in full, and no library is called, unless
+CBLAS may be.
 
 The columns of `right` are packed into a panel on the stack, side by side in vectors; all rows of `left` pass over it, a
 few at a time, with their sums in registers. Vectors are an extension that GCC and Clang have; elsewhere they are
@@ -7,9 +8,9 @@ numbers. In the text, $real stands for the type of real numbers,  for what lets 
 
 from __future__ import annotations
 
-NAME = "contract"
-INCLUDES = ("string.h",)
-TEXT = """\
+NAME, BLAS = "contract", "blas_contract"
+INCLUDES = {NAME: ("string.h",), BLAS: ("cblas.h",)}
+_CONTRACT = """\
 /* element[i, j] += scale * (sum over q of left[i, q] * right[q, j]), all by strides */
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("fp-contract=fast"))) /* a * b + c at once, with -std=c99 too */
@@ -95,3 +96,36 @@ static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
         }
     }
 }"""
+
+_BLAS = """\
+/* element[i, j] += scale * (sum over q of left[i, q] * right[q, j]), by CBLAS: one of
+   the strides of left and of right is 1, and so is that of the columns of element */
+static void $blas_contract(size_t rows, size_t columns, size_t terms, $real scale,
+                          const $real *left, size_t left_row, size_t left_term,
+                          const $real *right, size_t right_term, size_t right_column,
+                          $real *element, size_t element_row)
+{
+    if (terms == 0 || scale == $zero) { /* CBLAS leaves out what may be no number */
+        for (size_t i = 0; i < rows; ++i) {
+            for (size_t j = 0; j < columns; ++j) {
+                $real sum = $zero;
+                for (size_t q = 0; q < terms; ++q) {
+                    sum += left[i * left_row + q * left_term]
+                        * right[q * right_term + j * right_column];
+                }
+                element[i * element_row + j] += scale * sum;
+            }
+        }
+    } else if (rows > 0 && columns > 0) {
+        const size_t left_wide = left_row < terms ? terms : left_row;
+        const size_t right_wide = right_term < columns ? columns : right_term;
+        const size_t wide = element_row < columns ? columns : element_row;
+        cblas_${kind}gemm(CblasRowMajor, left_term == 1 ? CblasNoTrans : CblasTrans,
+                    right_column == 1 ? CblasNoTrans : CblasTrans, (int)rows,
+                    (int)columns, (int)terms, scale, left,
+                    (int)(left_term == 1 ? left_wide : left_term), right,
+                    (int)(right_column == 1 ? right_wide : right_column), $one, element,
+                    (int)wide);
+    }
+}"""
+TEXTS = {NAME: _CONTRACT, BLAS: _BLAS}

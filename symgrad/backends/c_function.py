@@ -78,7 +78,8 @@ class Builder:
         negative = frozenset(o.name for o in self._primal.options if o.default < 0)
         vector = () if literal else (c_vector.BATCHES, c_vector.LOOPS) if batch else (c_vector.LOOPS,)
         notes = not literal and not batch
-        self._body = Body(nest, kinds, given, negative, notes, self._names, Printer(options.single), vector)
+        printer = Printer(options.single)
+        self._body = Body(nest, kinds, given, negative, notes, self._names, printer, vector, options.blas)
 
     def _named(self, nest: Nest, file: File) -> Names:
         """The interface's names first, which are fixed, then those of the declaration."""

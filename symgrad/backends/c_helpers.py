@@ -105,7 +105,7 @@ def _verbatim(word: str, text: str, file: File, single: bool) -> Verbatim:
     lines = Template(text).substitute({**_WORDS[single], **c_vector.words(single), **functions}).split("\n")
     includes = ["lapacke.h", "stdlib.h", "string.h"] if word.startswith(c_lapack.PREFIX) else []
     includes += ["math.h"] if word in c_lapack.OF_MATH else []
-    includes += c_contract.INCLUDES if word == c_contract.NAME else []
+    includes += c_contract.INCLUDES.get(word, ())
     includes += c_vector.INCLUDES if word in c_vector.TEXTS else []
     return Verbatim(functions[word], tuple(lines), word, tuple(includes))
 
@@ -170,7 +170,7 @@ _INTEGERS: Mapping[str, Callable[[str], Function]] = {
     "larger": _chosen("gt"),
     "smaller": _chosen("lt"),
 }
-_BY_HAND = {"stable_order": ORDER, c_contract.NAME: c_contract.TEXT}
+_BY_HAND = {"stable_order": ORDER, **c_contract.TEXTS}
 _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
     False: {"real": "double", "kind": "d", "log": "log", "fabs": "fabs", "zero": "0.0", "one": "1.0", "tiny": "1e-15"},
     True: {

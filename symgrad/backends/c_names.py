@@ -32,12 +32,12 @@ CPP = frozenset(
     using virtual wchar_t xor xor_eq""".split()
 )  # the header is C++, too
 STANDARD = frozenset(
-    """size_t ptrdiff_t int64_t lapack_int NULL INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL I main errno assert offsetof
-    math_errhandling MATH_ERRNO MATH_ERREXCEPT""".split()
+    """size_t ptrdiff_t int64_t lapack_int NULL INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL I complex main errno assert
+    offsetof math_errhandling MATH_ERRNO MATH_ERREXCEPT""".split()
 )  # types, and macros that may be known where the header is included
 HEADERS = frozenset(
-    """assert complex ctype errno fenv float inttypes iso646 lapacke limits locale math setjmp signal stdarg stdbool
-    stddef stdint stdio stdlib string tgmath time wchar wctype""".split()
+    """assert cblas complex ctype errno fenv float inttypes iso646 lapacke limits locale math setjmp signal stdarg
+    stdbool stddef stdint stdio stdlib string tgmath time wchar wctype""".split()
 )  # whose names a file in the user's folder must not have
 _LIMITS = re.compile(r"(U?INT(8|16|32|64|PTR|MAX|_LEAST\d+|_FAST\d+)|SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC|FP)_[A-Z]+")
 

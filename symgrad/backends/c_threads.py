@@ -36,6 +36,7 @@ from ..source.tree import (
     names_in,
     walk,
 )
+from . import c_contract
 
 FROM = "PARALLEL_FROM"
 TURNS = 10_000  # which one thread has done before others have begun: some microseconds
@@ -45,23 +46,23 @@ MACRO = f"""\
 #endif"""
 PARTS = 64  # of a sum: more than most machines have threads, and few enough to be added up at once
 AT_ONCE = 16  # turns of a product, at least: there is a vector, and several of its rows
-COLUMNS = 32  # of a product: the widest panel that `c_contract` has, lest one is cut
+COLUMNS = 32  # of a product: the widest panel that `contract` has, lest one is cut
 
 
 class Shared:
     """The body of a function with the loops marked that threads share.
 
-    product  the local function that multiplies matrices
+    products  the local functions that multiply matrices, by what they stand for; that of CBLAS has its own threads
     """
 
-    def __init__(self, function: Function, product: str) -> None:
+    def __init__(self, function: Function, products: Mapping[str, str]) -> None:
         nodes = walk(*function.body)
         self._kinds = {n.name: n.type for n in nodes if isinstance(n, Local)}
         declared = (n.name for n in nodes if isinstance(n, (Local, Array)))
         counters = (n.index for n in nodes if isinstance(n, Loop))
         self._names = Scope((p.name for p in function.parameters), declared, counters, names_in(*function.body))
         self._given: dict[str, str] = {}
-        self._product = product
+        self._products = products
         self.function = replace(function, body=self._block(function.body))
 
     def _block(self, block: Block) -> Block:
@@ -70,7 +71,7 @@ class Shared:
     def _statement(self, node: Statement) -> Block:
         if isinstance(node, If):
             return (replace(node, body=self._block(node.body), otherwise=self._block(node.otherwise)),)
-        if isinstance(node, Call) and node.function == self._product:
+        if isinstance(node, Call) and node.function == self._products.get(c_contract.NAME):
             work = _product_of(node.arguments[:3])
             return (node,) if work is None else (self._by_columns(node, work),)
         if not isinstance(node, Loop):
@@ -148,7 +149,7 @@ class Shared:
         known = [turns] if own.isdisjoint(names_in(turns)) else []
         inner = [self._factors(n, inside) for n in _loops(node.body)]
         for call in walk(*node.body):
-            if isinstance(call, Call) and call.function == self._product:
+            if isinstance(call, Call) and call.function in self._products.values():
                 inner.append([size for size in call.arguments[:3] if inside.isdisjoint(names_in(size))])
         return known + max(inner, key=len, default=[])
 

@@ -18,6 +18,7 @@ class Options:
     save        what forward hands to backward: `minimal`, inputs and outputs, and nothing that backward can compute
                 again; `balanced`, what costs less to keep; `all` that backward reads
     lapack      C: functions of whole matrices call LAPACKE; without it they are refused
+    blas        C: products of matrices call CBLAS where the strides of their operands allow it
     dtype       C: the type of real numbers, double or float
     accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
     openmp      C: loops whose turns are independent are shared by threads
@@ -26,6 +27,7 @@ class Options:
 
     save: str = "balanced"
     lapack: bool = False
+    blas: bool = False
     dtype: str = "double"
     accumulate: bool = False
     openmp: bool = False
@@ -42,8 +44,8 @@ class Options:
         """The options of the command that ask for it."""
         dtype = ("--dtype", self.dtype) if self.dtype != DTYPES[0] else ()
         save = ("--save", self.save) if self.save != DEFAULT.save else ()
-        flags = ("lapack", self.lapack), ("accumulate", self.accumulate), ("openmp", self.openmp), ("jvp", self.jvp)
-        return (*save, *dtype, *(f"--{name}" for name, asked in flags if asked))
+        flags = (f.name for f in fields(self) if getattr(self, f.name) is True)
+        return (*save, *dtype, *(f"--{name}" for name in flags))
 
     @property
     def operation(self) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ..backends import takers
-from ..backends.c_compile import NO_COMPILER, NO_LAPACK
+from ..backends.c_compile import NO_COMPILER, NO_LIBRARY
 from ..errors import CompilerError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
@@ -52,7 +52,7 @@ def verified(function: Function, printing: Printed, **how: Any) -> Outcome:
     try:
         artefact = printing.load()
     except CompilerError as error:
-        lacks = NO_COMPILER.split("(")[0] in str(error) or NO_LAPACK in str(error)
+        lacks = any(said in str(error) for said in (NO_COMPILER.split("(")[0], *NO_LIBRARY.values()))
         return Outcome(lacking=str(error)) if lacks else Outcome(failed=str(error))
     except ImportError as error:
         said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"

@@ -1,8 +1,9 @@
-"""The function of a printed C file that multiplies matrices, called beside plain loops.
+"""The functions of a printed C file that multiply matrices, called beside plain loops.
 
-It computes with vectors and panels, which the check does not execute as text, and behaves otherwise at sizes that no
-point of a check has. So it is compiled, with the file that it stands in, and called at sizes around its panels, in all
-layouts. All numbers are small integers: sums are exact in any order, and what differs is wrong.
+They compute with vectors and panels, or by CBLAS, which the check does not execute as text and which behave otherwise
+at sizes that no point of a check has. So they are compiled, with the file that they stand in, and called at sizes
+around their panels, in all layouts. All numbers are small integers: sums are exact in any order, and what differs is
+wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 
 from .sanitize import ENDLESS, ran
 
-NAME = "contract"
+LAYOUTS = {"contract": 8, "blas_contract": 4}  # of the operands, and of the element: by CBLAS row-major
 PROBE = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +33,14 @@ int main(void)
         {{2, 3, 391}}, {{9, 19, 390}}, {{5, 6, 777}},
     }};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {{
-        for (int layout = 0; layout < 8; ++layout) {{
+        for (int layout = 0; layout < {layouts}; ++layout) {{
             const size_t n = sizes[s][0], m = sizes[s][1], k = sizes[s][2];
             const size_t li = layout & 1 ? 1 : k, lq = layout & 1 ? n : 1;
             const size_t rq = layout & 2 ? 1 : m, rj = layout & 2 ? k : 1;
             const size_t ei = layout & 4 ? 1 : m, ej = layout & 4 ? n : 1;
             {real} *left = probe_array(n * k, 1), *right = probe_array(k * m, 2);
             {real} *found = probe_array(n * m, 3), *wanted = probe_array(n * m, 3);
-            {name}(n, m, k, 2, left, li, lq, right, rq, rj, found, ei, ej);
+            {name}(n, m, k, 2, left, li, lq, right, rq, rj, found, ei{more});
             for (size_t i = 0; i < n; ++i) {{
                 for (size_t j = 0; j < m; ++j) {{
                     for (size_t q = 0; q < k; ++q) {{
@@ -60,18 +61,20 @@ int main(void)
 
 
 def wrong_products(local: Mapping[str, str], files: Mapping[str, str], single: bool) -> str | None:
-    """What is wrong with the function; None if nothing, or if the file has none, or the machine no compiler.
+    """What is wrong with one of the functions; None if nothing, or if the file has none, or the machine no compiler.
 
     local  what the functions of the file stand for
     """
-    name = next((name for name, word in local.items() if word == NAME), None)
     source = next((n for n in files if n.endswith(".c")), None)
-    if name is None or source is None:
-        return None
-    probe = {"probe.c": PROBE.format(file=source, name=name, real="float" if single else "double")}
-    done = ran({**files, **probe}, ["probe.c"]) or ran({**files, **probe}, ["probe.c"], ("-std=c99", "-w"))
-    if done is None or done.returncode == 0:
-        return None
-    if done.returncode is None:
-        return f"{name} {ENDLESS}"
-    return f"{name} is wrong for matrices {done.stdout.decode() or 'of some sizes: it reads or writes elsewhere'}"
+    for name, word in local.items() if source is not None else ():
+        if word not in LAYOUTS:
+            continue
+        of = {"file": source, "name": name, "layouts": LAYOUTS[word], "more": ", ej" if word == "contract" else ""}
+        probe = {"probe.c": PROBE.format(**of, real="float" if single else "double")}
+        done = ran({**files, **probe}, ["probe.c"]) or ran({**files, **probe}, ["probe.c"], ("-std=c99", "-w"))
+        if done is None or done.returncode == 0:
+            continue
+        if done.returncode is None:
+            return f"{name} {ENDLESS}"
+        return f"{name} is wrong for matrices {done.stdout.decode() or 'of some sizes: it reads or writes elsewhere'}"
+    return None

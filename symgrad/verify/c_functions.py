@@ -1,12 +1,14 @@
-"""Functions of a printed C file that the check does not execute as text: of whole matrices, `lapack_<name>` and
-`contract`, and of the bits of a number. On Numbers, what they compute.
+"""Functions of a printed C file that the check does not execute as text: of whole matrices, `lapack_<name>`,
+`contract` and `blas_contract`, and of the bits of a number. On Numbers, what they compute.
 
-Their bodies call LAPACKE, or compute with vectors or bits; that they do the same is seen where the compiled code runs.
+Their bodies call LAPACKE or CBLAS, or compute with vectors or bits; that they do the same is seen where the compiled
+code runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -109,6 +111,7 @@ def _split(x: Any) -> tuple[int, Any]:
 
 _BY_NAME: Mapping[str, Callable[..., Any]] = {
     "contract": _contract,
+    "blas_contract": partial(_contract, element_column=1),
     "power_of_2": _power_of_2,
     "nearest_integer": _nearest_integer,
     "as_number": _as_number,

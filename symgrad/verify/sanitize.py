@@ -33,6 +33,7 @@ FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-s
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 LARGEST = 1 << 26  # bytes that are offered to what forward saves
 ELEMENT = 8  # bytes of one, in a workspace and in what is saved
+LIBRARIES = {"LAPACKE": "-llapacke", "CBLAS": "-lopenblas"}  # by the variable that holds other flags
 LIMIT = 120.0  # seconds
 ENDLESS = f"does not end within {LIMIT:g} s"
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
@@ -189,8 +190,9 @@ def ran(files: Mapping[str, str | bytes], sources: Sequence[str], flags: Sequenc
     with tempfile.TemporaryDirectory(prefix="symgrad-") as place:
         for name, content in files.items():
             Path(place, name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        calls = any("#include <lapacke.h>" in c for c in files.values() if isinstance(c, str))
-        libraries = shlex.split(os.environ.get("LAPACKE") or "-llapacke") if calls else []
+        texts = [text for text in files.values() if isinstance(text, str)]
+        called = {n: flag for n, flag in LIBRARIES.items() if any(f"#include <{n.lower()}.h>" in t for t in texts)}
+        libraries = [word for n, flag in called.items() for word in shlex.split(os.environ.get(n) or flag)]
         command = [*shlex.split(os.environ.get("CC") or "cc"), *(flags or FLAGS), "-o", "program"]
         run = partial(subprocess.run, cwd=place, capture_output=True, check=False, env={**os.environ, **ENVIRONMENT})
         try:

@@ -1,18 +1,14 @@
-"""C that calls LAPACKE, where it is asked to. It is run where there is a lapacke.h: the compiler's own, that of the
-package scipy-openblas32, or what $LAPACKE says."""
+"""C that calls LAPACKE, where it is asked to."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import shlex
 import shutil
 import subprocess
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from libraries import flags, required
 
 import symgrad as sg
 from symgrad.backends.c_lapack import FUNCTIONS
@@ -21,27 +17,9 @@ from symgrad.errors import CompilerError, TargetError, UnsupportedError
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 
 
-@cache
-def flags() -> str:
-    """What the compiler must be told for LAPACKE; empty where there is none."""
-    if os.environ.get("LAPACKE") or shutil.which("cc") is None:
-        return os.environ.get("LAPACKE", "")
-    found = importlib.util.find_spec("scipy_openblas32")
-    if found is not None and found.origin:
-        folder = Path(found.origin).parent
-        routines = "getrf getri gesv trtrs potrf geqrf orgqr syevd gesdd".split()
-        names = " ".join(f"-DLAPACKE_{t}{r}=scipy_LAPACKE_{t}{r}" for t in "ds" for r in routines)
-        return f"-I{folder}/include {names} -L{folder}/lib -lscipy_openblas -Wl,-rpath,{folder}/lib"
-    asked = subprocess.run(["cc", "-E", "-"], input="#include <lapacke.h>", capture_output=True, text=True, check=False)
-    return "-llapacke" if asked.returncode == 0 else ""
-
-
 @pytest.fixture
 def lapacke(monkeypatch, pytestconfig):
-    if not flags():
-        absent = pytest.fail if pytestconfig.getoption("--frameworks") else pytest.skip
-        absent("no lapacke.h: install liblapacke-dev, or pip install scipy-openblas32")
-    monkeypatch.setenv("LAPACKE", flags())
+    required("LAPACKE", monkeypatch, pytestconfig)
 
 
 CALLED = [
@@ -79,7 +57,7 @@ def test_compiles_without_a_warning(text, lapacke, tmp_path):
     for file, content in files.items():
         tmp_path.joinpath(file).write_text(content)
         assert [line for line in content.split("\n") if len(line) > 88 and "symgrad generate" not in line] == []
-    include = [word.replace("-I", "-isystem") for word in shlex.split(flags()) if word[:2] in ("-I", "-D")]
+    include = [word.replace("-I", "-isystem") for word in shlex.split(flags("LAPACKE")) if word[:2] in ("-I", "-D")]
     subprocess.run(["cc", *STRICT, *include, "-O2", "-c", "f.c", "-o", "out.o"], cwd=tmp_path, check=True)
 
 

@@ -236,6 +236,17 @@ def stride(element: Ref, i: Index, shape: Sequence[Expr]) -> Expr:
     return found
 
 
+def is_matrix(element: Ref, row: Index, column: Index, shape: Sequence[Expr]) -> bool:
+    """Whether two indices walk over rows of an array, in any order, as libraries have matrices: one along its last axis
+    from each element to the next, the other along another axis."""
+    axes = [[axis for axis, s in enumerate(element.subscripts) if i in indices(s)] for i in (row, column)]
+    if not all(len(some) == 1 for some in axes) or axes[0] == axes[1] or [len(shape) - 1] not in axes:
+        return False
+    forms = [(i, polynomial(element.subscripts[some[0]]), some[0]) for i, some in zip((row, column), axes, strict=True)]
+    steps = [(form.split(i)[0].number, axis) for i, form, axis in forms if form is not None]
+    return all(step == 1 if axis == len(shape) - 1 else step is not None and step > 0 for step, axis in steps)
+
+
 def parts_of(node: Contraction) -> Parts | None:
     """The parts of a contraction; None where it has become something else since, such as several nests."""
     loops: list[Loop] = []
