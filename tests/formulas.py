@@ -277,6 +277,25 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n,m], s[m]?) -> h: h[0,i] = s[i]; h[t+1,i] = h[t,i] - sin(x[t,i])", {"n": 2, "m": 2}, {"s": None}),
     ("f(x[n]) -> h: h[0] = 0; h[1] = 1; h[t+2] = h[t+1] + sin(h[t])*x[t]", {"n": 4}, {}),
     ("f(x[n]) -> a, b: a[0] = 1; b[t] = 2*a[t]; a[t+1] = b[t] + a[0]*x[t]", {"n": 3}, {}),
+    # the neighbours of a place in time steps
+    (
+        "f(x[n], c, s[k]) -> u: u[0,i] = x[i]; u[t+1,i] = u[t,i] - c*u[t,i]*(u[t,i] - where(i > 0, u[t,i-1], 0)) "
+        "+ s[t]*(where(i > 0, u[t,i-1], 0) - 2*u[t,i] + where(i < n-1, u[t,i+1], 0))",
+        {"n": 3, "k": 2},
+        {},
+    ),
+    (
+        "f(x[n], c, s[k]) -> u: u[0,i] = x[i]; u[t+1,i] = where(i > 0 & i < n-1, "
+        "u[t,i] - c*u[t,i]*(u[t,i+1] - u[t,i-1]) + s[t], u[t,i])",
+        {"n": 4, "k": 2},
+        {},
+    ),
+    (
+        "f(x[n], w[m], s[k]) -> u: u[0,i] = x[i]; "
+        "u[t+1,i] = s[t]*sin(u[t,i]) + sum[j](where(i - j >= 0, u[t,i-j]*w[j], 0))",
+        {"n": 2, "m": 3, "k": 2},
+        {},
+    ),
     (
         "f(x[n,d], w[m,m], u[m,d], h0[m]) -> out: h[0,j] = h0[j]; "
         "h[t+1,j] = tanh(sum[k](w[j,k]*h[t,k]) + sum[i](u[j,i]*x[t,i])); out[t,j] = h[t+1,j]",

@@ -470,6 +470,13 @@ def test_a_scan_is_one_call(text, lines):
     assert [line for line in lines if line not in printed] == []
 
 
+def test_neighbours_in_time_steps_are_slices_of_a_row():
+    text = "f(x[n], s[k]) -> u: u[0,i] = x[i]; u[t+1,i] = s[t]*u[t,i]**2 + where(i > 0, u[t,i-1], 0)"
+    (printed,) = sg.generate(sg.parse(text)).values()
+    lines = ["np.pad(u[t], (1, 0))[:-1]", "grad_u_total[t, :-1] += grad_u_total[t + 1, 1:]"]
+    assert [line for line in lines if line not in printed] == []
+
+
 @pytest.mark.parametrize(
     ("body", "line"),
     [

@@ -138,8 +138,11 @@ class TorchStatements(Statements):
 
     def add_at(self, s: AddAt) -> py.Block:
         value, name = self.tree(s.value), Name(s.name)
+        if s.name in self.tree.rows:
+            row = Element(self.tree.rows[s.name], self.tree.items(s.items[:1]))
+            return [py.Assign(row, call("_added", row, self._index(s.items[1:]), value))]
         arrays = all(isinstance(i, ArrayNode) and not isinstance(i, (Num, SizeOf)) for i in s.items)
-        if arrays and s.name not in self.tree.rows and s.name not in self.seen:
+        if arrays and s.name not in self.seen:
             index = Several(self.tree.items(s.items))
             return [Do(method(name, "index_put_", index, value, accumulate=Word("True")))]
         return [py.Assign(name, call("_added", name, self._index(s.items), value))]
@@ -179,12 +182,16 @@ def _steps(s: Statement) -> list[Statement]:
 def _by_rows(s: For, name: str) -> bool:
     """Whether a loop touches a tensor in one row at a time."""
     writes = [x for x in flat(s) if isinstance(x, (Update, AddAt)) and x.name == name]
-    if any(isinstance(x, AddAt) or not isinstance(x.items[0], Expr) for x in writes):
+    if not all(_is_row(x.items[0]) and (len(x.items) > 1 or isinstance(x, Update)) for x in writes):
         return False
     every = [a for top in tops(s) for a in below(top)]
     takes = [a for a in every if isinstance(a, Take) and a.base == Var(name)]
     whole = sum(a == Var(name) for a in every)
-    return whole == len(takes) and all(isinstance(a.items[0], Expr) for a in takes)
+    return whole == len(takes) and all(_is_row(a.items[0]) for a in takes)
+
+
+def _is_row(item: Item) -> bool:
+    return isinstance(item, (Expr, SizeOf))
 
 
 def _sources(statements: Sequence[Statement], reads: Sequence[str]) -> Mapping[str, set[str]]:

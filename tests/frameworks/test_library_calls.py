@@ -44,6 +44,40 @@ def test_a_convolution_is_one_call(text, call, torch):
     assert sg.check(sg.parse(text), to="torch").ok
 
 
+STEPS = (
+    ("borders", "where(i > 0, u[t,i-1], 0) + where(i < n-1, u[t,i+1], 0)"),
+    ("a_ring", "u[t,(i-1)%n] * u[t,(i+1)%n]"),
+    ("windows", "sum[j](where(i >= j, u[t,i-j], 0) * w[j])"),
+    ("places", "u[t,p[t,i]]"),
+)
+
+
+@pytest.mark.parametrize("step", [row[1] for row in STEPS], ids=[row[0] for row in STEPS])
+def test_time_steps_of_torch_write_rows_and_copy_no_history(step, torch):
+    """Twice the steps make twice the elements."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Elements(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            found = function(*args, **(kwargs or {}))
+            if not function.is_view and torch.is_tensor(found):
+                self.count += found.numel()
+            return found
+
+    text = f"f(x[n], w[m], s[k], p[k,n]: int) -> u: u[0,i] = x[i]; u[t+1,i] = s[t]*sin(u[t,i]) + {step}"
+    code = sg.load(sg.parse(text), to="torch", check=False)
+    counts = []
+    for k in (20, 40):
+        tensors = [torch.full(shape, 0.1, requires_grad=True) for shape in ((8,), (3,), (k,))]
+        places = torch.arange(8).flip(0).expand(k, 8)
+        with Elements() as elements:
+            code.f(*tensors, places).sum().backward()
+        counts.append(elements.count)
+    assert counts[1] < 2.1 * counts[0]
+
+
 OTHERS = (
     ("backwards", "f(x[n,w], k[p])[b,i] = sum[r](x[b,i-r+p-1] * k[r])"),
     ("two_batches", "f(x[a,b,w], k[p])[m,n,i] = sum[r](x[m,n,i+r] * k[r])"),

@@ -54,6 +54,7 @@ class Borders:
     pads     those with a border, as arrays
     fixed    tensors that are not stored in the shape they are declared in: they get no border
     extremes the tensors that are a maximum or minimum, and which
+    turn     whether it is in a turn of a loop that equations are evaluated
     """
 
     tensors: dict[str, Tensor]
@@ -62,6 +63,15 @@ class Borders:
     extremes: Mapping[str, str]
     pads: dict[str, Array] = field(default_factory=dict)
     around: dict[str, tuple[str, Widths]] = field(default_factory=dict)
+    turn: bool = False
+
+    def in_turn(self, e: Equation) -> Equation:
+        """The same in a turn of a loop, where what has a border is a row of what the loop works with."""
+        self.turn = True
+        try:
+            return self.rewritten(e)
+        finally:
+            self.turn = False
 
     def rewritten(self, e: Equation) -> Equation:
         """`e` with conditions on subscripts replaced by boxes and borders, as far as that goes."""
@@ -109,6 +119,8 @@ class Borders:
             if len(lower) > 1 or len(upper) > 1:
                 continue
             first, end = lower[0].limit if lower else ZERO, upper[0].limit if upper else box[i]
+            if any(r in self.sizes.loops for r in refs(first, end)):
+                continue  # slices that differ from turn to turn: no loop that is compiled has them
             if self.sizes.not_negative(first) and self.sizes.not_negative(box[i] - end):
                 box[i] = tidy(end - first)
                 kept = [c for c in kept if c not in mine]
@@ -117,7 +129,14 @@ class Borders:
             return e
         moved = replace(e, where=all_of(kept), box=tuple(box.items())).mapped(lambda node: substitute(node, shift))
         subscripts = tuple(map(_tidied, moved.subscripts))
-        return replace(moved, subscripts=subscripts, body=transform(moved.body, _tidy_subscripts))
+
+        def decided(node: Expr) -> Expr:
+            """Without a choice that the smaller box makes."""
+            if isinstance(node, Apply) and node.op == "select" and self.sizes.holds(node.args[0], box):
+                return node.args[1]
+            return _tidy_subscripts(node)
+
+        return replace(moved, subscripts=subscripts, body=transform(moved.body, decided))
 
     # borders
 
@@ -211,7 +230,7 @@ class Borders:
         None if the conditions do not keep it inside, or the border has no certain width. `local`: to be written to.
         """
         tensor = self.tensors[r.name]
-        if r.name in self.fixed or tensor.dtype != Dtype.REAL:
+        if r.name in self.fixed or tensor.dtype != Dtype.REAL or (self.turn and local):
             return None
         widths: list[tuple[Expr, Expr]] = []
         subscripts: list[Expr] = []
@@ -231,6 +250,8 @@ class Borders:
                 return None
             if not points and not self.sizes.not_negative(last):  # one place is a slice of one element
                 return None
+            if self.turn and not points and not (before is ZERO and self.sizes.not_negative(axis - 1 - s)):
+                return None  # more than a row
             before, last = (w if self.sizes.not_negative(w) else apply("maximum", w, ZERO) for w in (before, last))
             widths.append((before, last))
             subscripts.append(s if before is last is ZERO else tidy(s if before is ZERO else s - low))

@@ -16,7 +16,7 @@ from ...ir import Equation, distinct, spans
 from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels
 from .taking import packed_items, taken, whole
-from .tree import ALL, BACK, Array, Diagonal, Item, PackPlaces, Reduce, Reshape, Roll, Slice, Take, Var, Windows
+from .tree import ALL, BACK, Array, Diagonal, Item, PackPlaces, Pad, Reduce, Reshape, Roll, Slice, Take, Var, Windows
 from .values import Evaluator, Value
 
 
@@ -257,6 +257,8 @@ class Reader(Evaluator):
         return None
 
     def _assembled(self, base: Array, pieces: Sequence[Piece], extents: Extents) -> Value:
+        if isinstance(base, Pad):
+            base, pieces = _before_border(base, pieces)
         items: list[Item] = [p.item for p in pieces]
         array = _cut(base, items, pieces)
         left = [p for p in pieces if not isinstance(p, Point)]
@@ -388,6 +390,16 @@ def shared_by(pieces: Sequence[Piece | None]) -> set[Index]:
 def _cut(base: Array, items: Sequence[Item], pieces: Sequence[Piece]) -> Array:
     axes = [p.index if isinstance(p, Run) else None for p in pieces]
     return taken(base, trimmed_items(packed_items(items, axes)))
+
+
+def _before_border(base: Pad, pieces: Sequence[Piece]) -> tuple[Array, list[Piece]]:
+    """A row of what has a border is the row of what has none with a border of its own; and the pieces of that."""
+    pairs = [*zip(pieces, base.widths, strict=True)]
+    left = [(p, w) for p, w in pairs if not isinstance(p, Point) or w != (ZERO, ZERO)]
+    if not left or len(left) == len(pairs):
+        return base, [*pieces]
+    row = _cut(base.base, [ALL if pair in left else pair[0].item for pair in pairs], pieces)
+    return replace(base, base=row, widths=tuple(w for _, w in left)), [p for p, _ in left]
 
 
 def trimmed_items(items: Sequence[Item]) -> tuple[Item, ...]:

@@ -97,7 +97,7 @@ class _Builder:
         self.steps = [
             replace(s, equations=tuple(map(borders.rewritten, s.equations)))
             if isinstance(s, Step)
-            else self._numbered(s)
+            else self._numbered(s, borders)
             for s in map(self._scanned, procedure.steps)
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
@@ -141,7 +141,7 @@ class _Builder:
             self.scans[scan.step.target] = scan
         return scan.step
 
-    def _numbered(self, loop: Recurrence) -> Recurrence:
+    def _numbered(self, loop: Recurrence, borders: Borders) -> Recurrence:
         """The loop, its index a number in what each turn computes."""
         number = ref(loop.index.name)
         self.sizes.loops[number] = (loop.index, loop.extent)
@@ -152,10 +152,11 @@ class _Builder:
             return e.mapped(lambda node: substitute(node, at))
 
         first, turn, last = (
-            tuple(item if isinstance(item, Step) else self._numbered(item) for item in some)
+            tuple(item if isinstance(item, Step) else self._numbered(item, borders) for item in some)
             for some in (loop.first, loop.turn, loop.last)
         )
-        return replace(loop, first=first, turn=tuple(item.mapped(put, lambda size: size) for item in turn), last=last)
+        turn = tuple(item.mapped(lambda e: borders.in_turn(put(e)), lambda size: size) for item in turn)
+        return replace(loop, first=first, turn=turn, last=last)
 
     def _lines(self, item: Item) -> list[Line]:
         """The lines of one step, or of a recurrence."""

@@ -157,10 +157,8 @@ class Stores(Fills):
         """The statements that write (or add) one equation."""
         fills, guarded, repeats = self._fills(e), False, False
         if e.where is not None and not fills:
-            subscripts = e.subscripts
-            numbered = any(r in self.sizes.loops for s in subscripts for r in refs(s))  # asked before: see _turn
-            if not numbered:  # where the condition fails, 0 is added to the first element of an axis
-                subscripts = self.speller.safe_target(ref(e.target, *subscripts), e.conditions, dict(e.box))
+            # where the condition fails, 0 is added to the first element of an axis
+            subscripts = self.speller.safe_target(ref(e.target, *e.subscripts), e.conditions, dict(e.box))
             guarded = subscripts != e.subscripts
             own = [s for s in subscripts if isinstance(s, Index)]  # tell places apart that are 0 in another axis
             repeats = any(i not in own for s in subscripts for i in indices(s))
