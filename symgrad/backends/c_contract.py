@@ -1,9 +1,10 @@
 """A product of matrices in C, by strides: nothing is allocated or copied in full, and no library is called, unless
 CBLAS may be.
 
-The columns of `right` are packed into a panel on the stack, side by side in vectors; all rows of `left` pass over it, a
-few at a time, with their sums in registers. Vectors are an extension that GCC and Clang have; elsewhere they are
-numbers. In the text, $real stands for the type of real numbers,  for what lets threads share the panels.
+The columns of `right` are packed into a panel on the stack, side by side in vectors; rows of `left` pass over it, a few
+at a time, with their sums in registers: a block of them, which a cache keeps until the next panel. Where they are
+columns in memory, each term is elsewhere, and asked for before it is needed. Vectors are an extension that GCC and
+Clang have; elsewhere they are numbers. In the text, $real stands for the type of real numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
 #else
     typedef $real vector __attribute__((vector_size(16)));
 #endif
-    enum { HEIGHT = sizeof(vector) == 64 ? 8 : 4, DEPTH = 384 };
+    enum { HEIGHT = sizeof(vector) == 64 ? 8 : 4, DEPTH = 256, BLOCK = 256, AHEAD = 8 };
     enum { WIDTH = 2 * sizeof(vector) / sizeof($real) };
     union { vector pair[2]; $real at[WIDTH]; } panel[DEPTH], total;
 
@@ -50,45 +51,60 @@ static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
     }
     for (size_t q0 = 0; q0 < terms; q0 += DEPTH) {
         const size_t depth = terms - q0 < DEPTH ? terms - q0 : DEPTH;
-        for (size_t j0 = 0; j0 < columns; j0 += WIDTH) {
-            const size_t width = columns - j0 < WIDTH ? columns - j0 : WIDTH;
-            const $real *from = right + q0 * right_term + j0 * right_column;
-            if (right_column == 1 && width == WIDTH) {
+        for (size_t first = 0; first < rows; first += BLOCK) { /* as a cache keeps */
+            const size_t end = rows - first < BLOCK ? rows : first + BLOCK;
+            for (size_t j0 = 0; j0 < columns; j0 += WIDTH) {
+                const size_t width = columns - j0 < WIDTH ? columns - j0 : WIDTH;
                 for (size_t q = 0; q < depth; ++q) {
-                    memcpy(panel[q].at, from + q * right_term, sizeof panel[q].at);
-                }
-            } else {
-                for (size_t j = 0; j < WIDTH; ++j) {
-                    for (size_t q = 0; q < depth; ++q) {
-                        panel[q].at[j] =
-                            j < width ? from[q * right_term + j * right_column] : $zero;
+                    const $real *from =
+                        right + (q0 + q) * right_term + j0 * right_column;
+                    if (right_column == 1 && width == WIDTH) {
+                        memcpy(panel[q].at, from, sizeof panel[q].at);
+                        continue;
+                    }
+                    for (size_t j = 0; j < WIDTH; ++j) {
+                        panel[q].at[j] = j < width ? from[j * right_column] : $zero;
                     }
                 }
-            }
-            for (size_t i0 = 0; i0 < rows; i0 += HEIGHT) {
-                const $real *row[HEIGHT];
-                vector sum[HEIGHT][2];
-                #pragma GCC unroll 8
-                for (size_t r = 0; r < HEIGHT; ++r) { /* the last row again beyond it */
-                    const size_t i = i0 + r < rows ? i0 + r : rows - 1;
-                    row[r] = left + i * left_row + q0 * left_term;
-                    sum[r][0] = sum[r][1] = (vector){0};
-                }
-                for (size_t q = 0; q < depth; ++q) {
+                for (size_t i0 = first; i0 < end; i0 += HEIGHT) {
+                    const $real *row[HEIGHT];
+                    vector sum[HEIGHT][2];
+                    #pragma GCC unroll 8
+                    for (size_t r = 0; r < HEIGHT; ++r) { /* the last again beyond it */
+                        const size_t i = i0 + r < rows ? i0 + r : rows - 1;
+                        row[r] = left + i * left_row + q0 * left_term;
+                        sum[r][0] = sum[r][1] = (vector){0};
+                    }
+                    for (size_t q = 0; q < depth; ++q) {
+#if defined(__GNUC__)
+                        const size_t soon = q + AHEAD;
+                        if (left_term >= AHEAD && soon < depth) {
+                            __builtin_prefetch(row[HEIGHT - 1] + soon * left_term);
+                        }
+#endif
+                        #pragma GCC unroll 8
+                        for (size_t r = 0; r < HEIGHT; ++r) {
+                            sum[r][0] += row[r][q * left_term] * panel[q].pair[0];
+                            sum[r][1] += row[r][q * left_term] * panel[q].pair[1];
+                        }
+                    }
                     #pragma GCC unroll 8
                     for (size_t r = 0; r < HEIGHT; ++r) {
-                        sum[r][0] += row[r][q * left_term] * panel[q].pair[0];
-                        sum[r][1] += row[r][q * left_term] * panel[q].pair[1];
-                    }
-                }
-                #pragma GCC unroll 8
-                for (size_t r = 0; r < HEIGHT; ++r) {
-                    if (i0 + r < rows) {
-                        $real *to = element + (i0 + r) * element_row;
-                        total.pair[0] = sum[r][0];
-                        total.pair[1] = sum[r][1];
+                        const size_t i = i0 + r;
+                        $real *to = element + i * element_row + j0 * element_column;
+                        if (i >= rows) {
+                            break;
+                        }
+                        total.pair[0] = scale * sum[r][0];
+                        total.pair[1] = scale * sum[r][1];
+                        if (element_column == 1 && width == WIDTH) {
+                            for (size_t j = 0; j < WIDTH; ++j) {
+                                to[j] += total.at[j];
+                            }
+                            continue;
+                        }
                         for (size_t j = 0; j < width; ++j) {
-                            to[(j0 + j) * element_column] += scale * total.at[j];
+                            to[j * element_column] += total.at[j];
                         }
                     }
                 }

@@ -23,7 +23,7 @@ PRODUCTS = {  # of x and w, as einsum has it
 }
 SIZES = (  # rows, columns, terms
     *((0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 1), (3, 17, 5), (4, 16, 384), (7, 33, 385)),
-    *((8, 8, 8), (9, 15, 2), (17, 4, 800), (2, 5, 400)),
+    *((8, 8, 8), (9, 15, 2), (17, 4, 800), (2, 5, 400), (300, 20, 257)),
 )
 MEAN = "f(x[n,k], w[k,m])[i,j] = mean[l](x[i,l]*w[l,j])"
 VECTORS = {"of 16 bytes": "", "of 32 bytes": "-mavx2 -mfma", "of 64 bytes": "-mavx512f -mfma", "none": ""}
@@ -77,9 +77,10 @@ def test_a_mean_of_nothing_is_no_number(rows):
 MISTAKES = {
     "a panel too few": ("q0 += DEPTH", "q0 += DEPTH + 1"),
     "the first terms of each panel": ("+ q0 * left_term", ""),
+    "a block of rows": ("first += BLOCK", "first += BLOCK + 1"),
     "the last row": ("i0 + r < rows ? i0 + r : rows - 1", "0"),
     "what lies beyond the columns": ("j < width ?", "1 ?"),
-    "the other stride": ("(j0 + j) * element_column", "j0 + j"),
+    "the other stride": ("to[j * element_column]", "to[j]"),
 }
 
 
