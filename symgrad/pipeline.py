@@ -244,17 +244,21 @@ def gradient(declaration: Declaration, *inputs: str) -> Function:
     """The gradient of a function with one scalar output, as a function of the same inputs.
 
     inputs  with respect to which; all of them, if none is named
-    It is printed, checked and differentiated as any other; its J^T v is the product of the Hessian with v.
+    Of a formula of numbers, which arrays of points are given to, it is the gradient at each point. It is printed,
+    checked and differentiated as any other; its J^T v is the product of the Hessian with v.
     """
     derivative = derive(declaration)
     primal, joint = derivative.primal, derivative.function
-    if len(derivative.seeds) != 1 or primal.table[primal.outputs[0]].shape:
-        raise TargetError(f"{primal.name}: the gradient is that of one scalar output; vjp takes any outputs.")
-    ((_, seed),) = derivative.seeds
     gradients = dict(derivative.gradients)
     unknown = [name for name in inputs if name not in gradients]
     if unknown:
         raise TargetError(f"{primal.name}: there is no gradient for {unknown[0]}; choose from {', '.join(gradients)}.")
+    points = primal.table[primal.outputs[0]].shape  # that each element of an input has to itself
+    shapes = [primal.table[name].shape[: len(points)] for name in inputs or gradients]
+    of_each = all(isinstance(e, Ref) and e.name in primal.packs for e in points) and all(s == points for s in shapes)
+    if len(derivative.seeds) != 1 or not of_each:
+        raise TargetError(f"{primal.name}: the gradient is that of one scalar output; vjp takes any outputs.")
+    ((_, seed),) = derivative.seeds
     names = {gradients[n]: f"gradient_{n}" for n in inputs or gradients}  # its own gradients will be grad_x
     written = {e.target for e in joint.statements}
     absent = [g for g in names if g not in written]

@@ -262,6 +262,8 @@ HESSIANS = [  # (scalar formula, sizes)
     ("f(x[n], w[n]) = log(sum[i](w[i]**2*exp(x[i])))", {"n": 3}),  # saves what is called grad_pre_out
     ("f(x[n]) = prod[i](x[i]) + sum[i](x[i]**3)", {"n": 3}),
     ("f(x[n,d], y[n]) = mean[i](softplus(sum[j](x[i,j]*y[i])))", {"n": 2, "d": 2}),
+    ("f(x, y) = x**2*y", {}),  # at each point of arrays
+    ("f(x, y) = log(exp(x) + exp(y))", {}),
 ]
 
 
@@ -272,9 +274,15 @@ def test_gradient_is_a_function_again(formula, sizes):
         assert report.ok, report
 
 
+def line(x: sg.Tensor["..."], slope: sg.Tensor[""]):
+    return slope * x
+
+
 def test_gradient_of_what_is_no_scalar():
     with pytest.raises(TargetError, match="one scalar output"):
         sg.gradient(sg.parse("f(x[n])[i] = x[i]**2"))
+    with pytest.raises(TargetError, match="one scalar output"):  # of slope all points are read
+        sg.gradient(sg.function(line), "slope")
     with pytest.raises(TargetError, match="no gradient for z; choose from x, y"):
         sg.gradient(sg.parse("f(x, y[n]) = x*sum[i](y[i])"), "z")
     with pytest.raises(TargetError, match="is 0 everywhere"):

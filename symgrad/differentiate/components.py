@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-from ..expr import ONE, ZERO, Const, Expr, Index, Ref, const, index, pending, ref, refs, size, substitute, total
+from ..expr import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    const,
+    index,
+    operator,
+    pending,
+    ref,
+    refs,
+    size,
+    substitute,
+    total,
+    transform,
+)
 from ..ir import Derivative, Function, Tensor
 
 LONG = 400  # operations; a Jacobian of more is not written at the head of a file
@@ -35,9 +52,14 @@ def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | 
             for name, gradient in derivative.gradients:
                 for x in _components(primal.table[name], primal) or ():
                     cell = _written_out(ref(gradient, *x), joint, set() if expand else forward, seeds)
-                    row.append(_of_one_point(cell, primal))
+                    row.append(_of_one_point(transform(cell, _no_quotient_of_0), primal))
             rows.append(row)
     return rows
+
+
+def _no_quotient_of_0(node: Expr) -> Expr:
+    """Gradients over a common denominator leave `0 / x` where the cotangents of other components are 0."""
+    return ZERO if operator(node) == "div" and node.args[0] is ZERO else node
 
 
 def _of_one_point(cell: Expr, primal: Function) -> Expr:
