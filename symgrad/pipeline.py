@@ -26,10 +26,18 @@ from .backends import BACKENDS, OPTIONS, asked, takers
 from .backends.base import Artefact, Backend
 from .backends.header import CHECKSUM, header
 from .declare import Declared, to_sympy
-from .differentiate import differentiate, entries, jacobian_equations, tangent
+from .differentiate import (
+    differentiate,
+    entries,
+    gauss_newton_of,
+    gradient_of,
+    hessian_of,
+    jacobian_equations,
+    jacobian_of,
+    tangent,
+)
 from .errors import CheckError, TargetError, UnsupportedError
-from .expr import ONE, Expr, Ref, ref, transform
-from .ir import Derivative, Dtype, Function, Role, alive, as_declared, names_of, single, unknowns, with_names
+from .ir import Derivative, Dtype, Function, as_declared, names_of, single, unknowns, with_names
 from .later import Later, sympy
 from .plan import Program, plan
 from .simplify import simplify, stable
@@ -247,47 +255,32 @@ def gradient(declaration: Declaration, *inputs: str) -> Function:
     Of a formula of numbers, which arrays of points are given to, it is the gradient at each point. It is printed,
     checked and differentiated as any other; its J^T v is the product of the Hessian with v.
     """
+    return derived(declaration, "gradient", inputs)
+
+
+DERIVED = ("gradient", "value_and_gradient", "jacobian", "hessian", "gauss_newton")
+
+
+def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) -> Function:
+    """What is derived of a function, as a function of the same inputs again, as `gradient` is.
+
+    what  "gradient", of one scalar output; "value_and_gradient"; "jacobian": the outputs, and their derivatives as one
+          array `jacobian` (..., m, n), rows outputs and columns inputs, or `<output>_by_<input>` of vectors of literal
+          size; "hessian": the value, the gradient and its derivatives; "gauss_newton": the residuals, `jacobian`, `jtj`
+          = J^T J and `jtr` = J^T r
+    wrt   the inputs with respect to which: a name, several, or "x, y"; all of them, if none is named
+
+    Of matrices the inputs and outputs are numbers, or arrays of literal size: UnsupportedError tells otherwise.
+    """
+    inputs = tuple(name.strip() for name in wrt.split(",")) if isinstance(wrt, str) else tuple(wrt)
+    if what not in DERIVED:
+        raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {', '.join(DERIVED)}.")
     derivative = derive(declaration)
-    primal, joint = derivative.primal, derivative.function
-    gradients = dict(derivative.gradients)
-    unknown = [name for name in inputs if name not in gradients]
-    if unknown:
-        raise TargetError(f"{primal.name}: there is no gradient for {unknown[0]}; choose from {', '.join(gradients)}.")
-    points = primal.table[primal.outputs[0]].shape  # that each element of an input has to itself
-    shapes = [primal.table[name].shape[: len(points)] for name in inputs or gradients]
-    of_each = all(isinstance(e, Ref) and e.name in primal.packs for e in points) and all(s == points for s in shapes)
-    if len(derivative.seeds) != 1 or not of_each:
-        raise TargetError(f"{primal.name}: the gradient is that of one scalar output; vjp takes any outputs.")
-    ((_, seed),) = derivative.seeds
-    names = {gradients[n]: f"gradient_{n}" for n in inputs or gradients}  # its own gradients will be grad_x
-    written = {e.target for e in joint.statements}
-    absent = [g for g in names if g not in written]
-    if absent:
-        raise TargetError(f"{primal.name}: {absent[0]} is 0 everywhere. Name the inputs: gradient(f, 'x').")
-
-    def put(node: Expr) -> Expr:
-        if not isinstance(node, Ref):
-            return node
-        return ONE if node.name == seed else ref(names.get(node.name, node.name), *node.subscripts)
-
-    outputs = tuple(names.values())
-    statements = alive(
-        [replace(e, target=names.get(e.target, e.target), body=transform(e.body, put)) for e in joint.statements],
-        outputs,
-    )
-    roles = {**dict.fromkeys(primal.outputs, Role.LOCAL), **dict.fromkeys(outputs, Role.OUTPUT)}
-    tensors = [replace(t, name=names.get(t.name, t.name)) for t in joint.tensors]
-    there = {*primal.inputs, *outputs, *(e.target for e in statements)}
-    return replace(
-        joint,
-        name=f"{primal.name}_gradient",
-        tensors=tuple(replace(t, role=roles.get(t.name, t.role)) for t in tensors if t.name in there),
-        statements=statements,
-        inputs=primal.inputs,
-        outputs=outputs,
-        formula="",
-        source="",
-    )
+    if what in ("gradient", "value_and_gradient"):
+        return gradient_of(derivative, inputs, value=what == "value_and_gradient")
+    if what == "hessian":
+        return hessian_of(derive(gradient_of(derivative, inputs, value=True)), inputs)
+    return jacobian_of(derivative, inputs) if what == "jacobian" else gauss_newton_of(derivative, inputs)
 
 
 def jacobian(declaration: Declaration) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad import pipeline
 from symgrad.ir import Dtype, bind, extent_of, shape_of
 
-from .work import POINTS, Job, Row, declared
+from .work import JACOBIAN, POINTS, Job, Row, asked
 
 Array = np.ndarray[Any, Any]
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
@@ -58,7 +58,7 @@ class Calls:
 
 def printed(row: Row) -> pipeline.Printed:
     """The C of a row's function."""
-    return pipeline.printed(declared(row.formula), "c")
+    return pipeline.printed(asked(row), "c")
 
 
 def as_one_file(files: Mapping[str, str]) -> str:
@@ -142,6 +142,11 @@ def point_functions(row: Row, code: pipeline.Printed) -> str:
     point = POINTS[row.formula]
     saved = [p for p in functions["forward"].parameters if p.role == "saved"]
     place = {n: f"x[{k}]" for k, n in enumerate(primal.inputs)} | {n: f"y[{k}]" for k, n in enumerate(primal.outputs)}
+    if row.asks == JACOBIAN:
+        own = {n: "&" * (n in primal.outputs) + at for n, at in place.items()} | {"jacobian": "g"}
+        given = ["NULL" if p.role == "saved" else own[p.tensor] for p in functions["forward"].parameters]
+        printed = f"{functions['forward'].name}({', '.join(given)});"
+        return f"void run_jacobian(const double *x, double *y, double *g) {{ {printed} }}"
     place |= {p.tensor: f"saved_{p.tensor}" for p in saved if p.tensor not in place}
     gradient = {n: f"&g[{k}]" for k, n in enumerate(primal.inputs) if k in row.wrt}
     cotangent = {n: f"v[{k}]" for k, n in enumerate(primal.outputs)}
@@ -164,15 +169,6 @@ def point_functions(row: Row, code: pipeline.Printed) -> str:
     return f"""
 void run_forward(const double *x, double *y) {{ {call("forward", False)} }}
 void run_backward(const double *x, const double *v, double *g) {{ {first}{call("backward", True)} }}
-void run_jacobian(const double *x, double *y, double *g)
-{{
-    {numbers}{call("forward", True)}
-    for (int k = 0; k < {point.results}; ++k, g += {len(row.wrt)}) {{
-        double v[{point.results}] = {{0.0}};
-        v[k] = 1.0;
-        {call("backward", True)}
-    }}
-}}
 """
 
 

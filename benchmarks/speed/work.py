@@ -133,6 +133,15 @@ def declared(formula: str) -> Any:
     return sg.function(names[formula])
 
 
+def asked(row: Row) -> Any:
+    """What a row prints: the function, or its Jacobian."""
+    if row.asks != JACOBIAN:
+        return declared(row.formula)
+    import symgrad as sg
+
+    return sg.derived(declared(row.formula), "jacobian", [POINTS[row.formula].names[k] for k in row.wrt])
+
+
 def _points(name: str, title: str, formula: str, c: float, many: float, numpy: float) -> list[Row]:
     wrt = tuple(range(GRADIENTS[formula]))
     goals = {OURS: many, OURS_NUMPY: numpy}

@@ -25,6 +25,9 @@ from ..ir import Derivative, Function, Tensor
 LONG = 400  # operations; a Jacobian of more is not written at the head of a file
 
 
+Row = tuple[Ref, list[tuple[Ref, Expr]]]  # a component of an output, and its derivative by each one of the inputs
+
+
 def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | None:
     """The Jacobian of a function of scalars (or of vectors of literal size), one row per component of the outputs.
 
@@ -32,34 +35,44 @@ def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | 
     in the inputs.
     """
     joint, primal = derivative.function, derivative.primal
-    scalar = all(e.reduce == "none" and e.where is None and not e.when and not e.reduced for e in joint.statements)
-    literal = all(_components(t, primal) is not None for t in joint.tensors)
-    places = all(isinstance(s, Const) or _is_pack(s, primal) for e in joint.statements for s in e.subscripts)
-    if not (scalar and literal and places) or derivative.kind != "vjp":
+    if not of_components(derivative) or derivative.kind != "vjp":
         return None
     if not expand and sum(size(e.body) for e in joint.statements) > LONG:
         return None
-    forward = set(primal.writers)
+    rows = cells(derivative, set() if expand else set(primal.writers))
+    return [[_of_one_point(cell, primal) for _, cell in row] for _, row in rows]
+
+
+def of_components(derivative: Derivative) -> bool:
+    """Whether each component of each tensor has an equation of its own."""
+    joint, primal = derivative.function, derivative.primal
+    scalar = all(e.reduce == "none" and e.where is None and not e.when and not e.reduced for e in joint.statements)
+    literal = all(_components(t, primal) is not None for t in joint.tensors)
+    places = all(isinstance(s, Const) or _is_pack(s, primal) for e in joint.statements for s in e.subscripts)
+    return scalar and literal and places
+
+
+def cells(derivative: Derivative, opaque: set[str]) -> list[Row]:
+    """The derivative of each component of the outputs by each one of the inputs; what is opaque stands by its name."""
+    joint, primal = derivative.function, derivative.primal
+    at = [(ref(o, *x), ref(s, *x)) for o, s in derivative.seeds for x in _components(primal.table[o], primal) or ()]
     rows = []
-    for output, seed in derivative.seeds:
-        for at in _components(primal.table[output], primal) or ():
-            seeds: dict[Expr, Expr] = {
-                ref(s, *x): ONE if (s, x) == (seed, at) else ZERO
-                for o, s in derivative.seeds
-                for x in _components(primal.table[o], primal) or ()
-            }
-            row = []
-            for name, gradient in derivative.gradients:
-                for x in _components(primal.table[name], primal) or ():
-                    cell = _written_out(ref(gradient, *x), joint, set() if expand else forward, seeds)
-                    row.append(_of_one_point(transform(cell, _no_quotient_of_0), primal))
-            rows.append(row)
+    for output, seed in at:
+        seeds: dict[Expr, Expr] = {other: ONE if other == seed else ZERO for _, other in at}
+        row = []
+        for name, gradient in derivative.gradients:
+            for x in _components(primal.table[name], primal) or ():
+                cell = _written_out(ref(gradient, *x), joint, opaque, seeds)
+                row.append((ref(name, *x), transform(cell, _of_units)))
+        rows.append((output, row))
     return rows
 
 
-def _no_quotient_of_0(node: Expr) -> Expr:
-    """Gradients over a common denominator leave `0 / x` where the cotangents of other components are 0."""
-    return ZERO if operator(node) == "div" and node.args[0] is ZERO else node
+def _of_units(node: Expr) -> Expr:
+    """What cotangents of 1 and 0 leave: `0 / x` of gradients over a common denominator, `x * -1`."""
+    if operator(node) == "div" and node.args[0] is ZERO:
+        return ZERO
+    return -node.args[0] if operator(node) == "mul" and node.args[1] == const(-1) else node
 
 
 def _of_one_point(cell: Expr, primal: Function) -> Expr:

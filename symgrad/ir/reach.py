@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ..domain import EQ, NOTHING, Affine, Domain, Facts, conjunction_of
-from ..expr import Expr, Index, Ref, apply, index, indices, product, refs, substitute, total
+from ..expr import Expr, Index, Ref, apply, index, indices, is_exact, product, refs, substitute, total
 from ..expr.polynomials import symbol
 from ..expr.sizes import equal
-from .equations import Box, Equation, Tensor
+from .equations import Box, Equation, Tensor, distinct
 from .reads import unconditional
 
 
@@ -88,8 +88,19 @@ def _on_one_element(e: Equation, other: Equation, names: Mapping[Expr, Expr], fa
 
 def disjoint(equations: Sequence[Equation], facts: Facts = NOTHING) -> bool:
     """Whether the equations, whatever input is present, write no element twice."""
+    if _at_literal_places(equations):
+        return True
     once = all(writes_once(e, facts) and not e.when for e in equations)
     return once and all(disjoint_writes(e, equations[:n], facts) for n, e in enumerate(equations))
+
+
+def _at_literal_places(equations: Sequence[Equation]) -> bool:
+    """Whether literal subscripts tell at a glance: each equation has others, in the same axes."""
+    places = {tuple(s if is_exact(s) else None for s in e.subscripts) for e in equations if not e.when}
+    axes = {tuple(s is None for s in place) for place in places}
+    free = [[s for s in e.subscripts if not is_exact(s)] for e in equations]
+    plain = all(distinct(some) and all(isinstance(s, Index) for s in some) for some in free)
+    return plain and len(axes) == 1 and len(places) == len(equations)
 
 
 def covers(equations: Iterable[Equation], shape: Sequence[Expr]) -> bool:

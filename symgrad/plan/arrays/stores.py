@@ -27,7 +27,7 @@ from ...expr import (
     substitute,
     value_of,
 )
-from ...ir import Equation
+from ...ir import Equation, disjoint
 from ..conditions import all_of, asked, exclusive, literal_bounds
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
@@ -79,11 +79,13 @@ class Stores(Fills):
         zeros = not statements and not begins
         if zeros:
             statements.append(self._zeros(target))
+        # what is left out by a condition adds 0 to an element that may be another equation's
+        alone = zeros and all(e.where is None for e in equations) and disjoint(equations, self.sizes.facts)
         for e in (e for way in ways for e in way):
             new = self._store(e, bool(statements))
             if zeros and isinstance(new[-1], Update) and not e.when:
                 new[-1] = replace(new[-1], first=True)
-            zeros = False
+            zeros = alone
             statements += [Guard((), e.when, tuple(new))] if e.when else new
         return statements
 

@@ -1,0 +1,207 @@
+"""What is derived of a function, as a function again: it is printed, checked and differentiated as any other.
+
+    gradient            of one scalar output, one for each input
+    value_and_gradient  the output, and these
+    jacobian            the outputs, and their derivatives: of numbers one matrix `jacobian`, rows outputs and columns
+                        inputs; of arrays of literal size `<output>_by_<input>` for each two, of shape output x input
+    hessian             the output, its gradient, and the derivatives of that; symmetric, each half is computed once
+    gauss_newton        the residuals, `jacobian` as one matrix of all components, `jtj` = J^T J and `jtr` = J^T r
+
+Cells are the equations of J^T v with v a unit vector, written in what forward names: the printed code shares their
+parts with each other, and with the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ..errors import TargetError, UnsupportedError
+from ..expr import ONE, ZERO, Expr, Index, Ref, const, ref, total, transform
+from ..expr.names import fresh
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, show_element
+from .components import Row, cells, of_components
+
+Places = Sequence[tuple[tuple[Expr, ...], Expr]]  # what stands where
+Result = tuple[Tensor, list[Equation]]
+
+
+def gradient_of(derivative: Derivative, inputs: Sequence[str] = (), value: bool = False) -> Function:
+    """The gradient of one scalar output, with or without its value.
+
+    Of a formula of numbers, which arrays of points are given to, it is the gradient at each point.
+    """
+    primal, joint = derivative.primal, derivative.function
+    gradients = {name: dict(derivative.gradients)[name] for name in _chosen(derivative, inputs)}
+    points = primal.table[primal.outputs[0]].shape  # that each element of an input has to itself
+    of_each = all(isinstance(e, Ref) and e.name in primal.packs for e in points)
+    of_each &= all(primal.table[name].shape[: len(points)] == points for name in gradients)
+    if len(derivative.seeds) != 1 or not of_each:
+        raise TargetError(f"{primal.name}: the gradient is that of one scalar output; vjp takes any outputs.")
+    ((_, seed),) = derivative.seeds
+    names = {gradients[n]: f"gradient_{n}" for n in gradients}  # its own gradients will be grad_x
+    written = {e.target for e in joint.statements}
+    absent = [name for name, g in gradients.items() if g not in written]
+    if absent:
+        raise TargetError(f"{primal.name}: {gradients[absent[0]]} is 0 everywhere. Name the inputs: gradient(f, 'x').")
+
+    def put(node: Expr) -> Expr:
+        if not isinstance(node, Ref):
+            return node
+        return ONE if node.name == seed else ref(names.get(node.name, node.name), *node.subscripts)
+
+    bodies = [e.with_body(transform(e.body, put)) for e in joint.statements]
+    statements = [replace(e, target=names.get(e.target, e.target)) for e in bodies]
+    tensors = [replace(t, name=names.get(t.name, t.name)) for t in joint.tensors]
+    outputs = (*(primal.outputs if value else ()), *names.values())
+    return _again(derivative, "value_and_gradient" if value else "gradient", tensors, statements, outputs)
+
+
+def jacobian_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
+    """The outputs, and their derivatives by these inputs, or all."""
+    found = _Cells(derivative, inputs)
+    return found.function("jacobian", derivative.primal.outputs, found.blocks())
+
+
+def gauss_newton_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
+    """The residuals r, J, J^T J and J^T r."""
+    found = _Cells(derivative, inputs)
+    return found.function("gauss_newton", derivative.primal.outputs, found.normal_equations())
+
+
+def hessian_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
+    """Of `value_and_gradient`: the value, the gradient, and its derivatives."""
+    primal = derivative.primal
+    found = _Cells(derivative, inputs, primal.outputs[1:])
+    function = found.function("hessian", primal.outputs, found.blocks("hessian"))
+    name = f"{primal.name.removesuffix('_value_and_gradient')}_hessian"
+    return replace(function, name=name, formula=f"{name}: hessian of {primal.formula.partition('gradient of ')[2]}")
+
+
+def _chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
+    there = [name for name, _ in derivative.gradients]
+    unknown = [name for name in inputs if name not in there]
+    if unknown:
+        name = derivative.primal.name
+        raise TargetError(f"{name}: there is no gradient for {unknown[0]}; choose from {', '.join(there)}.")
+    return tuple(inputs or there)
+
+
+def _again(
+    derivative: Derivative, kind: str, tensors: Iterable[Tensor], statements: Sequence[Equation], outputs: Sequence[str]
+) -> Function:
+    """A function of the same inputs with these outputs."""
+    primal = derivative.primal
+    kept = alive(statements, outputs)
+    roles = {**dict.fromkeys(primal.outputs, Role.LOCAL), **dict.fromkeys(outputs, Role.OUTPUT)}
+    there = {*primal.inputs, *outputs, *(e.target for e in kept)}
+    name = f"{primal.name}_{kind}"
+    return replace(
+        derivative.function,
+        name=name,
+        tensors=tuple(replace(t, role=roles.get(t.name, t.role)) for t in tensors if t.name in there),
+        statements=kept,
+        inputs=primal.inputs,
+        outputs=tuple(outputs),
+        formula=f"{name}: {kind.replace('_', ' ')} of {primal.formula or primal.name}",
+        source="",
+        python=None,
+    )
+
+
+class _Cells:
+    """The derivatives of each component of some outputs by each component of some inputs."""
+
+    def __init__(self, derivative: Derivative, inputs: Sequence[str], outputs: Sequence[str] = ()) -> None:
+        self.derivative, self.primal = derivative, derivative.primal
+        self.inputs = _chosen(derivative, inputs)
+        self.outputs = [o for o, _ in derivative.seeds if o in (outputs or self.primal.outputs)]
+        self._refuse()
+        self.rows: list[Row] = [
+            (row, [(column, cell) for column, cell in cells if column.name in self.inputs])
+            for row, cells in cells(derivative, set(self.primal.writers))
+            if row.name in self.outputs
+        ]
+        self.pack = tuple(s for s in self.rows[0][0].subscripts if isinstance(s, Index))
+        self.taken = names_of(derivative.function)
+
+    def _refuse(self) -> None:
+        table, packs = self.primal.table, self.primal.packs
+        shapes = {name: table[name].shape for name in (*self.outputs, *self.inputs)}
+        leading = {tuple(e for e in shape if isinstance(e, Ref) and e.name in packs) for shape in shapes.values()}
+        if of_components(self.derivative) and len(leading) == 1:
+            return
+        shown = ", ".join(show_element(name, shape) for name, shape in shapes.items() if shape)
+        raise UnsupportedError(
+            f"{self.primal.name}: derivatives are written as arrays where inputs and outputs are numbers, or arrays of "
+            f"literal size (p[3]) whose components have a formula each; here are {shown}. sg.jacobian shows them as "
+            f"index equations; sg.vjp and sg.jvp are their products with a vector."
+        )
+
+    def function(self, kind: str, outputs: Sequence[str], results: Sequence[Result]) -> Function:
+        joint, forward = self.derivative.function, set(self.primal.writers)
+        tensors = [*joint.tensors, *(t for t, _ in results)]
+        statements = [e for e in joint.statements if e.target in forward]
+        statements += [e for _, equations in results for e in equations]
+        return _again(self.derivative, kind, tensors, statements, (*outputs, *(t.name for t, _ in results)))
+
+    def blocks(self, word: str = "jacobian") -> list[Result]:
+        """One matrix of numbers, or an array for each output and input."""
+        if all(len(r.subscripts) == len(self.pack) for r in (*self.components(), *(row for row, _ in self.rows))):
+            return [self._matrix(word)]
+        found = []
+        for output in self.outputs:
+            for name in self.inputs:
+                cells = [(row, column, cell) for row, some in self.rows for column, cell in some]
+                own = [c for c in cells if c[0].name == output and c[1].name == name]
+                places = [((*self._at(row), *self._at(column)), cell) for row, column, cell in own]
+                above = output.removeprefix("gradient_") if word == "hessian" else output
+                found.append(self._result(f"{above}_by_{name}", self._shape(output) + self._shape(name), places))
+        return found
+
+    def normal_equations(self) -> list[Result]:
+        """The matrix of all components, and what a step of Gauss and Newton is solved from."""
+        matrix, equations = self._matrix("jacobian")
+        n = len(self.components())
+        inside = {e.subscripts for e in equations if e.body is not ZERO}
+        at = [[(*self.pack, const(i), const(j)) for i in range(len(self.rows))] for j in range(n)]
+        columns = [[ref(matrix.name, *s) if s in inside else ZERO for s in column] for column in at]
+        residuals = [row for row, _ in self.rows]
+
+        def inner(left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
+            return total(a * b for a, b in zip(left, right, strict=True) if ZERO not in (a, b))
+
+        whole = [((const(i), const(j)), inner(columns[i], columns[j])) for i in range(n) for j in range(i, n)]
+        jtj = self._symmetric("jtj", n, whole)
+        jtr = self._result("jtr", (const(n),), [((const(j),), inner(columns[j], residuals)) for j in range(n)])
+        return [(matrix, equations), jtj, jtr]
+
+    def components(self) -> list[Ref]:
+        """Those of the inputs, in order."""
+        return [column for column, _ in self.rows[0][1]]
+
+    def _matrix(self, word: str) -> Result:
+        at = [((const(i), const(j)), cell) for i, (_, row) in enumerate(self.rows) for j, (_, cell) in enumerate(row)]
+        if word == "hessian":
+            upper = [((i, j), cell) for (i, j), cell in at if i.value <= j.value]
+            return self._symmetric(word, len(self.rows), upper)
+        return self._result(word, (const(len(self.rows)), const(len(self.components()))), at)
+
+    def _symmetric(self, word: str, n: int, upper: Places) -> Result:
+        """A matrix that is its own transpose, to the last bit."""
+        cells = dict(upper)
+        pairs = [(const(i), const(j)) for i in range(n) for j in range(n)]
+        return self._result(word, (const(n), const(n)), [(at, cells[at if at in cells else at[::-1]]) for at in pairs])
+
+    def _shape(self, name: str) -> tuple[Expr, ...]:
+        return self.primal.table[name].shape[len(self.pack) :]
+
+    def _at(self, component: Ref) -> tuple[Expr, ...]:
+        return component.subscripts[len(self.pack) :]
+
+    def _result(self, word: str, shape: Sequence[Expr], at: Places) -> Result:
+        name = fresh(word, self.taken)
+        extents = tuple(ref(s.name) for s in self.pack)
+        box = tuple(zip(self.pack, extents, strict=True))
+        tensor = Tensor(name, (*extents, *shape), Dtype.REAL, Role.OUTPUT)
+        return tensor, [Equation(name, (*self.pack, *place), "none", cell, box) for place, cell in at]
