@@ -9,7 +9,7 @@ from functools import cached_property
 from ..errors import TargetError, UnsupportedError
 from ..ir import Tensor
 from ..plan import Program
-from ..plan.program import SCIPY
+from ..plan.program import SCIPY, Procedure
 from ..source import python as py
 from ..source.python import Assign, Attribute, Def, Expression, Given, Import, Module, Name, Return, Word, bare, call
 from .frameworks import JaxArtefact
@@ -18,7 +18,7 @@ from .jax_statements import JaxExpressions, JaxStatements
 from .options import DEFAULT
 from .python_checks import checked_options, inputs_helper, promoted, range_refused, type_helpers
 from .python_expressions import dtype_of
-from .python_file import FrameworkFile, TangentFile
+from .python_file import FrameworkFile, PythonFile, TangentFile
 from .python_names import PythonLanguage
 from .python_statements import (
     SAVED,
@@ -138,7 +138,12 @@ class _File(FrameworkFile):
 
     def lines(self) -> JaxStatements:
         """What makes trees of statements on the inputs."""
-        return JaxStatements(self.tree(self.like or self.primal.inputs[0]), lambda guard: present(guard, None))
+        return self.lines_of(self, self.program.forward)
+
+    def lines_of(self, file: PythonFile, procedure: Procedure) -> JaxStatements:
+        """The same of a procedure of a file that reads the inputs."""
+        tree = self.tree(self.like or self.primal.inputs[0])
+        return JaxStatements(tree, lambda guard: present(guard, None), file.shapes(procedure))
 
     def outputs(self) -> Expression:
         """The result."""
@@ -161,7 +166,8 @@ class _File(FrameworkFile):
     @cached_property
     def body(self) -> list[py.Statement]:
         """The statements of backward."""
-        tree = JaxStatements(self.tree(self.seeds[0]), lambda guard: present(guard, self.program))
+        shapes = self.shapes(self.program.backward)
+        tree = JaxStatements(self.tree(self.seeds[0]), lambda guard: present(guard, self.program), shapes)
         return tree(self.backward.statements)
 
     def _backward(self) -> Def:
@@ -200,7 +206,9 @@ class _ForwardMode(_File):
     def _jvp(self) -> Def:
         assert self.program.product is not None, "the pipeline plans it"
         pushed = _Tangents(self.program.product)
-        inner = [*pushed.sizes(), *self.lines()(pushed.statements)]
+        product = self.program.product
+        inner = [*pushed.sizes(), *self.lines_of(pushed, product.forward)(pushed.forward.statements)]
+        inner += self.lines_of(pushed, product.backward)(pushed.backward.statements)
         float0 = Word("jax.dtypes.float0")
         results = pushed.results(
             self.primal.outputs, lambda n: call("np.zeros", Attribute(Name(n), "shape"), float0)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
-from ..expr import Apply, Expr, postorder, refs
+from ..expr import Apply, Expr, const, postorder, refs
+from ..expr.sizes import equal, tidy
 from ..ops import OPS
 from ..plan.arrays.below import below, plain_number, sizes_in, sizes_of
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, tops
-from ..plan.arrays.tree import Array, Copy, Einsum, Elementwise, SizeOf, Take, Var
+from ..plan.arrays.tree import ALL, Array, Copy, Einsum, Elementwise, Item, SizeOf, Take, Var
 from ..source import python as py
 from ..source.python import Attribute, Def, Element, Expression, Given, If, Name, Operation, Space, Word, bare, integer
+from .jax_scans import Row, Rows, Shapes, row_place, rows_of, shape_of
 from .python_expressions import MATRICES, OPERATORS, PRODUCTS, TRUE, Child, Expressions, Matrix, spelled
+from .python_sizes import shape as size_of_axes
 from .python_sizes import size
-from .python_statements import Statements, named, tuple_of
+from .python_statements import Asked, Statements, is_negative, named, tuple_of
 
 MODULES = frozenset(["jnp", "jax", "linalg", "special"])
 
@@ -32,8 +35,20 @@ class JaxExpressions(Expressions):
         "argsort": Matrix("np.argsort", axis=integer(-1), stable=TRUE),
     }
 
+    def __init__(self, dtype: Expression, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
+        super().__init__(dtype, options, needs)
+        self.rows: Rows | None = None  # those of the turn that is being printed
+
+    def row(self, name: str, item: Item) -> Word | None:
+        """What the row of an array at an entry of an index is called in this turn; None if it has no name."""
+        place = None if self.rows is None else row_place(item, self.rows.loop)
+        return None if self.rows is None or place is None else self.rows.words.get((name, place))
+
     def _node(self, node: Array, tree: Child) -> Expression:
         match node:
+            case Take(Var(name), (first, *rest)) if (row := self.row(name, first)) is not None:
+                whole = all(i in (ALL, "...") for i in rest)
+                return row if whole else Element(row, tuple(self._item(i, tree) for i in rest))
             case Einsum(subscripts, operands):
                 return self.own("einsum", py.text(subscripts), *map(tree, operands))
             case Copy(Var(name)):
@@ -60,7 +75,17 @@ class JaxExpressions(Expressions):
 
 
 class JaxStatements(Statements):
-    """A loop is a `jax.lax.fori_loop` where the number of a turn may be traced, else Python's own."""
+    """A loop over rows is a `jax.lax.scan`, another one a `jax.lax.fori_loop` where the number of a turn may be traced,
+    else Python's own.
+
+    shapes  of the arrays that are given or computed
+    """
+
+    tree: JaxExpressions
+
+    def __init__(self, tree: JaxExpressions, asked: Asked, shapes: Shapes) -> None:
+        super().__init__(tree, asked)
+        self.shapes = shapes
 
     def update(self, s: Update) -> py.Block:
         return self._at(s, "set" if s.first else "add")
@@ -69,12 +94,29 @@ class JaxStatements(Statements):
         return self._at(s, "add")
 
     def _at(self, s: Update | AddAt, word: str) -> py.Block:
-        place = Element(Attribute(Name(s.name), "at"), self.tree.items(s.items))
-        return [py.Assign(Name(s.name), py.method(place, word, self.tree(s.value)))]
+        row, items, value = self.tree.row(s.name, s.items[0]), s.items, self.tree(s.value)
+        if row is None:
+            target: Name | Word = Name(s.name)
+        else:
+            target, items = row, items[1:]
+        if row is None or any(i is not ALL for i in items):
+            place = Element(Attribute(target, "at"), self.tree.items(items))
+            return [py.Assign(target, py.method(place, word, value))]
+        if word == "set":
+            shape, own = self.shapes[s.name][1:], shape_of(s.value, self.shapes)
+            if plain_number(s.value) or own is None or len(own) != len(shape) or not all(map(equal, own, shape)):
+                value = self.tree.own("broadcast_to", value, size_of_axes(shape))
+        elif is_negative(s.value):
+            value = Operation("sub", (row, self.tree(s.value.args[0])))
+        else:
+            value = Operation("add", (row, value))
+        return [py.Assign(row, value)]
 
     def loop(self, s: For) -> py.Block:
         if not _traceable(s):
             return super().loop(s)
+        if (rows := rows_of(s)) is not None and {*rows.written} <= self.shapes.keys():
+            return self._scan(s, rows)
         own = {x.name for x in flat(s) if isinstance(x, Assign)}
         written = dict.fromkeys(x.name for x in flat(s) if isinstance(x, (Update, AddAt)))
         carried = named([n for n in written if n not in own])
@@ -90,6 +132,64 @@ class JaxStatements(Statements):
         # JAX traces the body even for no turn, and reads what is not there
         asked = If(Operation("gt", (size(s.extent), integer(0))), [py.Assign(bare(carried), turns)])
         return [Space(), function, Space(), asked]
+
+    def _scan(self, s: For, rows: Rows) -> py.Block:
+        """The rows of the last turns are handed on, those of this turn collected."""
+        words = rows.words
+        before = [row for some in rows.before.values() for row in some]
+        after = [row for name, some in rows.before.items() if some for row in ((name, rows.written[name]), *some[:-1])]
+        given = [*((name, rows.written[name]) for name in rows.begun), *rows.given]
+        self.tree.rows = rows
+        inside = self(s.body)
+        self.tree.rows = None
+        turns: dict[Name | Word, Expression] = {words[row]: self._stretch(s, row) for row in given}
+        if s.name in py.names_in(inside):
+            turns[Name(s.name)] = self.tree.own("arange", size(s.extent))
+        state, turn = _parameter([words[row] for row in before], "state"), _parameter([*turns], "turn")
+        body: list[py.Statement] = []
+        for parameter, parts in ((state, [words[row] for row in before]), (turn, [*turns])):
+            body += [py.Assign(bare(parts), parameter)] if len(parts) > 1 else []
+        written = [*rows.written.items()]
+        results = [_one_or_several([words[row] for row in some]) for some in (after, written)]
+        step = Word(f"step_{s.name}")
+        function = Def(step, (Given(state), Given(turn)), [*body, *inside, py.Return(bare(results))])
+        start = [Element(Name(name), (size(self._first(s, place)),)) for name, place in before]
+        options = {**({} if turns else {"length": size(s.extent)}), **({"reverse": TRUE} if s.reverse else {})}
+        scanned = py.call("jax.lax.scan", step, _one_or_several(start), _one_or_several([*turns.values()]), **options)
+        whole = {name: place == 0 and equal(self.shapes[name][0], s.extent) for name, place in written}
+        found = [Name(name) if whole[name] else Word(f"{name}_rows") for name, _ in written]
+        done: list[py.Statement] = [py.Assign(bare([Word("_"), _one_or_several(found)]), scanned)]
+        for (name, place), own in zip(written, found, strict=True):
+            if not whole[name]:
+                stretch = Element(Attribute(Name(name), "at"), (self._cut(s, (name, place)),))
+                done.append(py.Assign(Name(name), py.method(stretch, "set", own)))
+        # JAX traces the body even for no turn, and reads what is not there
+        return [Space(), function, Space(), If(Operation("gt", (size(s.extent), integer(0))), done)]
+
+    def _first(self, s: For, place: int) -> Expr:
+        """Where a row is in the first turn."""
+        return tidy(s.extent - 1 + place) if s.reverse else const(place)
+
+    def _stretch(self, s: For, row: Row) -> Expression:
+        """The rows of all turns."""
+        name, place = row
+        if place == 0 and name in self.shapes and equal(self.shapes[name][0], s.extent):
+            return Name(name)
+        return Element(Name(name), (self._cut(s, row),))
+
+    def _cut(self, s: For, row: Row) -> py.Cut:
+        name, place = row
+        end = tidy(s.extent + place)
+        last = name in self.shapes and equal(end, self.shapes[name][0])
+        return py.Cut(integer(place) if place else None, None if last else size(end))
+
+
+def _parameter(parts: Sequence[Name | Word], several: str) -> Name | Word:
+    return parts[0] if len(parts) == 1 else Word(several if parts else "_")
+
+
+def _one_or_several(parts: Sequence[Expression]) -> Expression:
+    return parts[0] if len(parts) == 1 else tuple_of(parts) if parts else py.NONE
 
 
 def _traceable(s: For) -> bool:

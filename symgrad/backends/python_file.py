@@ -12,6 +12,7 @@ from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
+from ..plan.program import Procedure
 from ..source import python as py
 from ..source.layout import cut_text, listed
 from ..source.python import Expression, Given, Name, Number, Space, Verbatim, Word, spoken, words_in
@@ -19,7 +20,7 @@ from .helpers import python_helpers
 from .python_expressions import Expressions
 from .python_print import flat
 from .python_sizes import name, pack_name
-from .python_statements import Statements, counted, refused, sized, where_size_is
+from .python_statements import Statements, as_stored, counted, refused, sized, where_size_is
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
@@ -128,6 +129,11 @@ class PythonFile(PythonModule, ABC):
     @abstractmethod
     def tree(self, like: str) -> Expressions:
         """What spells array expressions; new arrays have the type of the array `like`."""
+
+    def shapes(self, procedure: Procedure) -> dict[str, tuple[Expr, ...]]:
+        """The shapes of the arrays of a procedure, as they are there."""
+        kept = {**self.forward.kept, **self.backward.kept}
+        return {n: as_stored(t, kept.get(n)).shape for n, t in self.program.table_of(procedure).items()}
 
     def _fits(self, statement: Statement) -> bool:
         return self._width(statement, self.tree("x")) <= INLINE

@@ -78,6 +78,36 @@ def test_time_steps_of_torch_write_rows_and_copy_no_history(step, torch):
     assert counts[1] < 2.1 * counts[0]
 
 
+@pytest.mark.parametrize("step", [row[1] for row in STEPS], ids=[row[0] for row in STEPS])
+def test_time_steps_of_jax_hand_on_rows(step, jax):
+    """No turn of a loop has an array of all turns, in the second derivative neither."""
+    text = f"f(x[n], w[m], s[k], p[k,n]: int) -> u: u[0,i] = x[i]; u[t+1,i] = s[t]*sin(u[t,i]) + {step}"
+    code = sg.load(sg.parse(text), to="jax", check=False)
+    k, n, m = 40, 8, 3
+    x, w, s = (jax.numpy.full(size, 0.1) for size in (n, m, k))
+    p = jax.numpy.zeros((k, n), int)
+
+    def slope(x, w, s):
+        return (jax.grad(lambda x: (code.f(x, w, s, p) ** 2).sum())(x) ** 2).sum()
+
+    traced = jax.make_jaxpr(jax.grad(slope, (0, 1, 2)))(x, w, s)
+    loops = [e for e in _inside(traced.jaxpr) if e.primitive.name == "scan"]
+    assert len(loops) >= 4
+    for loop in loops:
+        inside = [v.aval.size for e in _inside(loop.params["jaxpr"].jaxpr) for v in e.outvars]
+        assert max(inside) < k * n
+
+
+def _inside(jaxpr):
+    """The equations of a jaxpr, and those inside of them."""
+    for e in jaxpr.eqns:
+        yield e
+        for part in e.params.values():
+            inner = getattr(part, "jaxpr", None)
+            if inner is not None:
+                yield from _inside(getattr(inner, "jaxpr", inner))
+
+
 OTHERS = (
     ("backwards", "f(x[n,w], k[p])[b,i] = sum[r](x[b,i-r+p-1] * k[r])"),
     ("two_batches", "f(x[a,b,w], k[p])[m,n,i] = sum[r](x[m,n,i+r] * k[r])"),
