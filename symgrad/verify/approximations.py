@@ -54,10 +54,22 @@ APPROXIMATED: Mapping[str, Approximated] = {
     "vector_tanh": Approximated("tanh", 3.0, {53: (-30.0, 1e300), 24: (-15.0, 1e37)}),
 }
 
+_APPROVED: set[tuple[str, Format, tuple[str, ...]]] = set()
 
-def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any], Number]:
-    """The function that `function` claims to be, on Numbers; a Fault if it is off by more than is granted."""
+
+def approved(name: str, function: FunctionType, chosen: Format, text: tuple[str, ...]) -> Callable[[Any], Number]:
+    """The function that `function` claims to be, on Numbers; a Fault if it is off by more than is granted.
+
+    text  of the function and of all that it calls: the same is not asked twice
+    """
     granted = APPROXIMATED[name]
+    if (name, chosen, text) not in _APPROVED:
+        _compared(name, granted, function, chosen)
+        _APPROVED.add((name, chosen, text))
+    return of(OPS[granted.operator].value, 2 * granted.ulps)
+
+
+def _compared(name: str, granted: Approximated, function: FunctionType, chosen: Format) -> None:
 
     def literal(value: float) -> Number:
         return lift(+mpmath.mpf(value))  # in the format
@@ -79,7 +91,6 @@ def approved(name: str, function: FunctionType, chosen: Format) -> Callable[[Any
                         f"{name}({x!r}) is {mpmath.nstr(found, 20)}, where it should be {mpmath.nstr(truth, 20)}: "
                         f"{mpmath.nstr(off, 3)} units in the last place off, {granted.ulps:g} are granted"
                     )
-    return of(OPS[granted.operator].value, 2 * granted.ulps)
 
 
 @lru_cache(maxsize=4096)

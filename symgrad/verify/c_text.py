@@ -7,6 +7,7 @@ text must have these parameters and no others.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -116,8 +117,25 @@ class CText:
             if word not in APPROXIMATED:
                 continue
             single = name in self.unit.floats
-            module[f"c_{name}"] = approved(word, module[f"c_{name}"], SINGLE_FORMAT if single else DOUBLE_FORMAT)
+            chosen = SINGLE_FORMAT if single else DOUBLE_FORMAT
+            module[f"c_{name}"] = approved(word, module[f"c_{name}"], chosen, self._whole(f"c_{name}"))
         return module
+
+    def _whole(self, name: str) -> tuple[str, ...]:
+        """The text of a function and of all that it reads, with their numbers, and the words they stand for."""
+        texts = {}
+        for part in re.split(r"\n(?=\w)", "\n".join(self.unit.lines)):
+            found = re.match(r"(?:def )?(\w+)", part)
+            assert found is not None
+            texts[found.group(1)] = re.sub(r"_k\[(\d+)\]", lambda k: repr(self.unit.constants[int(k.group(1))]), part)
+        whole: dict[str, str] = {}
+        names = [name]
+        while names:
+            one = names.pop()
+            if one not in whole:
+                whole[one] = f"{self.unit.local.get(one.removeprefix('c_'))}: {texts.get(one)}"
+                names += re.findall(r"\b[cg]_\w+", whole[one])
+        return tuple(whole.values())
 
     # calling
 

@@ -88,11 +88,11 @@ def check(
         if watch is not None and heading == "report":
             watch(said)
 
+    checking.prepare()
     if not process.possible() or getattr(artefact, "threads", False):  # a copy has no threads
         end = None if seconds is None else start + seconds
         checking.run(heard, end)
         return replace(checking.found.report(), seconds=perf_counter() - start)
-    checking.prepare()
     ending = process.isolated(checking.run, seconds, heard)
     report: Report = ending.told.get("report", checking.found.report())
     calling: Finding | None = ending.told.get("calling")
@@ -141,16 +141,12 @@ class _Checking:
         self.single = bool(getattr(self.artefact, "single", False))  # it knows no other numbers than float32
 
     def prepare(self) -> None:
-        """What is worth keeping between checks: the derivatives of the operators."""
+        """Read the text, and the rest that is worth keeping between checks: the derivatives of the operators."""
         for component in self.declaration.components:
             for group in component.groups:
                 for op in group.ops:
                     if op:
                         symbolic(op)
-
-    def run(self, tell: process.Tell, end: float | None = None) -> None:
-        """Check everything, until there are failures enough, or the time is over."""
-        self.tell = tell
         if self.language in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
@@ -160,6 +156,10 @@ class _Checking:
                 self.text = Execution(self.function, text, self.found, self.full)
             except Fault as fault:
                 self.found.fail("text", self.to, str(fault), None)
+
+    def run(self, tell: process.Tell, end: float | None = None) -> None:
+        """Check everything, until there are failures enough, or the time is over."""
+        self.tell = tell
         points = sample(self.declaration, self.full, self.seed)
         if self.single:
             points = replace(points, cases=tuple(c for c in map(in_single, points.cases) if c is not None))

@@ -10,11 +10,12 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from ..evaluate import APPLY, CONST, INDEX, REF, SELECT, Code, Position
+from ..evaluate import APPLY, CONST, INDEX, REF, SELECT, Code, Element, Position, place
 from ..expr import refs
 from ..ir import Equation, Function
 from ..ops import COMPARISONS, OPS
 from ..ops.matrices import Matrix
+from .partials import Partial, symbolic
 from .rounding import REACH
 
 BLUR = 24  # last bits in which two numbers may differ that are equal
@@ -128,6 +129,66 @@ class Group(Code):
                 found.update(dict.fromkeys(self.codes[number][2]))
         return list(found)
 
+    @cached_property
+    def passing(self) -> list[tuple[tuple[int, int, Partial | int], ...]]:
+        """Of each slot with an operator, to which slots it passes its adjoint on: the place of the slot among the
+        arguments, the slot, and the partial derivative there."""
+        return [
+            tuple(
+                (which, arg, slope)
+                for which, (arg, slope) in enumerate(zip(args, symbolic(op), strict=True))
+                if slope is not None and self.active[arg]
+            )
+            if kind == APPLY
+            else ()
+            for op, (kind, _, args) in zip(self.ops, self.codes, strict=True)
+        ]
+
+    def evaluated(
+        self, at: Mapping[str, int], constants: list[Any], element: Element
+    ) -> tuple[list[Any], list[int] | None]:
+        """The same as `Code.evaluated`: in one go, or one by one, where an operator has no value or leaves REACH."""
+        if not self.lazy:
+            try:
+                return self.straight(at, constants, element), None
+            except (ArithmeticError, ValueError):
+                pass
+        return super().evaluated(at, constants, element)
+
+    @cached_property
+    def straight(self) -> Callable[[Mapping[str, int], list[Any], Element], list[Any]]:
+        """The instructions as a function: a line of Python for each slot. OverflowError for what is beyond REACH.
+
+        Sums and products are looked at where another operator or a subscript reads them, and at the end: these take no
+        longer of large numbers.
+        """
+        known: dict[str, Any] = {"place": place, "mpf": mpmath.mpf, "most": REACH}
+        lines: list[str] = []
+        unseen: set[int] = set()
+
+        def seen(slots: Sequence[int]) -> None:
+            for k in sorted(unseen.intersection(slots)):
+                lines.append(f"if type(v{k}) is mpf and v{k}._mpf_[2] + v{k}._mpf_[3] > most: raise OverflowError")
+            unseen.difference_update(slots)
+
+        for number, (kind, what, args) in enumerate(self.codes):
+            read = "".join(f"v{a}, " for a in args)
+            if kind == APPLY:
+                if not OPS[self.ops[number]].arithmetic:
+                    seen(args)
+                known[f"f{number}"] = what
+                lines.append(f"v{number} = f{number}({read})")
+                unseen.add(number)
+            elif kind == REF:
+                seen(args)
+                lines.append(f"v{number} = element({what!r}, place(({read})))")
+            else:
+                lines.append(f"v{number} = " + (f"constants[{number}]" if kind == CONST else f"at[{what!r}]"))
+        seen(range(len(self.codes)))
+        lines.append(f"return [{', '.join(f'v{number}' for number in range(len(self.codes)))}]")
+        exec("\n    ".join(["def straight(at, constants, element):", *lines]), known)
+        return known["straight"]  # type: ignore[no-any-return]
+
     def regular(self, function: Function) -> bool:
         """Whether the sizes alone tell where the equations write."""
         whole = {d.name for d in function.dims} | {o.name for o in function.options if o.dtype == "int"}
@@ -188,7 +249,7 @@ class Visit:
     at: Mapping[str, int]
     values: list[Any] = field(default_factory=list)
     order: list[int] | None = None
-    partials: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    partials: dict[int, list[tuple[int, Any]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)

@@ -69,12 +69,12 @@ def partial(op: str, which: int, args: tuple[Any, ...]) -> Any:
         return 0
     if isinstance(found, int):
         return found
-    args = tuple(mpmath.mpf(a) if isinstance(a, int) else a for a in args)  # 1/3 of two ints would be a float
+    args = tuple([mpmath.mpf(a) if isinstance(a, int) else a for a in args])  # 1/3 of two ints would be a float
     try:
         value = found(*args)
     except (ZeroDivisionError, ValueError, OverflowError):
         value = mp.nan
-    if isinstance(value, mpmath.mpc) or not mp.isfinite(value):
+    if type(value) is not mpmath.mpf and isinstance(value, mpmath.mpc) or not mp.isfinite(value):
         return _difference(op, which, args)
     return value
 

@@ -29,7 +29,7 @@ from ..evaluate import REF, SELECT, Position, place
 from ..ops import OPS
 from .groups import Fibre, Prepared, Visit
 from .matrices import back
-from .partials import at_kink, partial, symbolic
+from .partials import at_kink, partial
 from .symmetric import symmetric_inputs
 from .text import Array, differentiable, moved
 from .values import Values
@@ -173,27 +173,28 @@ class Trace(Values):
                             if slope:
                                 grads[name][position] = grads[name].get(position, 0) + adjoint * slope
                     continue
-                args = (args[1] if values[args[0]] else args[2],)
-                partials: tuple[Any, ...] = (1,)
+                passed = [(args[1] if values[args[0]] else args[2], 1)]
+                passed = [(arg, p) for arg, p in passed if group.active[arg]]
             else:
                 known = visit.partials.get(number)
-                partials = known if known is not None else self._partials(visit, number)
-            for arg, p in zip(args, partials, strict=True):
-                if p is None or not group.active[arg]:
-                    continue
+                passed = known if known is not None else self._partials(visit, number)
+            for arg, p in passed:
                 share = adjoint if type(p) is int and p == 1 else adjoint * p
                 adjoints[arg] = adjoints[arg] + share if arg in adjoints else share
 
-    def _partials(self, visit: Visit, number: int) -> tuple[Any, ...]:
+    def _partials(self, visit: Visit, number: int) -> list[tuple[int, Any]]:
+        """The derivatives of the value in a slot, by the slots that they are taken in; none where they are 0."""
         group, values = visit.group, visit.values
         op, slots = group.ops[number], group.codes[number][2]
-        args = tuple(values[a] for a in slots)
-        found = at_kink(op, args) if OPS[op].kinks else None
-        if found is None:
-            found = tuple(
-                partial(op, which, args) if group.active[slot] and symbolic(op)[which] is not None else None
-                for which, slot in enumerate(slots)
-            )
+        args = tuple([values[a] for a in slots])
+        kink = at_kink(op, args) if OPS[op].kinks else None
+        if kink is not None:
+            found = [(slot, p) for slot, p in zip(slots, kink, strict=True) if group.active[slot]]
+        else:
+            found = [
+                (slot, slope if type(slope) is int else partial(op, which, args))
+                for which, slot, slope in group.passing[number]
+            ]
         visit.partials[number] = found
         return found
 

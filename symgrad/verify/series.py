@@ -15,7 +15,7 @@ from mpmath import mp
 
 from .rounding import Number, lift
 from .rounding.format import INF, now, spread
-from .rounding.number import rounded
+from .rounding.number import remembered, rounded
 from .text import Fault
 
 Part = Callable[[Any], Any]
@@ -78,8 +78,7 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
 
     asked: list[Any] = []
 
-    def value(argument: Any) -> Number:
-        x = lift(argument)
+    def value(x: Number) -> Number:
         truth = exact(x.value)
         if near(lift(x.value)) and not mp.isnan(truth):  # no number: in the branch of a `where` that is not taken
             if not asked:
@@ -92,7 +91,7 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
         moved = spread(exact, (x.value,), 0, x.err) if x.err else 0.0
         return rounded(truth, float(own) + moved, 0.0)
 
-    return value
+    return remembered(value)
 
 
 class Choice:

@@ -55,6 +55,12 @@ class Notes:
     floor: float = 0.0
     beyond: bool = False
 
+    def take(self, other: Notes) -> None:
+        """What another execution met is met here, too."""
+        self.doubts += other.doubts
+        self.floor = max(self.floor, other.floor)
+        self.beyond |= other.beyond
+
 
 class _State:
     """The format of the moment, as mpmath has a precision of the moment."""

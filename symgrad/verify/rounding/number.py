@@ -18,6 +18,7 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -26,9 +27,10 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 from ...ops import OPS
-from .format import INF, REACH, SPREADS, Spread, guarded, now, spread
+from .format import INF, REACH, SPREADS, Notes, Spread, guarded, now, spread
 
 LIBRARY = 8.0  # libm and NumPy stay within 4 units in the last place: 8 u
+REMEMBERED = 4096  # values of one function: more than one execution of a text asks for at the sizes of a check
 Binary = Callable[[Any, Any], Any]
 
 
@@ -176,14 +178,43 @@ def lift(value: Any) -> Number:
 
 def literal(value: float) -> Number:
     """A decimal of the text: the nearest double, exactly. What float32 cannot hold is rounded there."""
+    return _literal(value, now.bits, mp.prec)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _literal(value: float, bits: int, precision: int) -> Number:
     number = Number(mpmath.mpf(value))
     try:
         fits = struct.unpack("f", struct.pack("f", value))[0] == value
     except OverflowError:
         fits = False
-    if not fits and now.bits < 53:
+    if not fits and bits < 53:
         number.err = number.size
     return number
+
+
+def remembered(function: Callable[..., Number]) -> Callable[..., Number]:
+    """`function`, computed once at the same Numbers: a text is executed for each subset of the gradients, from the same
+    saved values. What it notes is noted every time."""
+    known: dict[Any, tuple[Number, Notes]] = {}
+
+    def recalled(*args: Any) -> Number:
+        numbers = [lift(a) for a in args]
+        key = mp.prec, now.format, *((n.value._mpf_, n.err) for n in numbers)
+        found = known.get(key)
+        if found is None:
+            before, now.notes = now.notes, Notes()
+            try:
+                found = function(*numbers), now.notes
+            finally:
+                now.notes = before
+            if len(known) == REMEMBERED:
+                known.clear()
+            known[key] = found
+        now.notes.take(found[1])
+        return found[0]
+
+    return recalled
 
 
 def _lost(value: Any, a: Any, b: Any) -> float:
@@ -216,8 +247,7 @@ def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Ca
     compute = guarded(function)
     spread_of: Spread = SPREADS.get(name, spread)
 
-    def applied(*args: Any) -> Number:
-        numbers = [lift(a) for a in args]
+    def applied(*numbers: Number) -> Number:
         values = tuple(n.value for n in numbers)
         err = 0.0
         for which, n in enumerate(numbers):
@@ -227,7 +257,7 @@ def of(function: Callable[..., Any], own: float = LIBRARY, name: str = "") -> Ca
             now.notes.floor = max(now.notes.floor, own)
         return rounded(compute(*values), err, own)
 
-    return applied
+    return remembered(applied)
 
 
 def _pow(x: Any, n: Any) -> Any:
