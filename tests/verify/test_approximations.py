@@ -98,14 +98,14 @@ ROWS_OF_VECTORS = {
         ("x - (y - 1.0)", "0.0 * x"),
     ],
     "f(x) = bell(x) + normal_bell(x)": [
-        ("-coarse * coarse, (coarse - right) * (coarse + right)", "-right * right, 0.0"),
+        ("(-coarse * coarse, rest)", "(-right * right, 0.0)"),
         ("-0.5 * coarse * coarse", "-0.5 * right * right"),
         ("> 39.0", "> 19.0"),
     ],
     "f(x) = expm1(x)*erfc(x)": [
         ("(power - one)", "(power - 1.0)"),
         ("* other;", "* power;"),
-        ("(coarse - right) * (coarse + right));\n    const double value", "0.0);\n    const double value"),
+        ("(coarse - right) * (coarse + right);\n    const double bell", "0.0;\n    const double bell"),
         ("(1.0 + lost)", "(1.0 - lost)"),
         ("b - (sum - a)", "0.0 * b"),
         ("2.0 - value", "1.0 - value"),
