@@ -81,6 +81,8 @@ class TorchExpressions(Expressions):
                 if last_two(axes):
                     return Attribute(tree(base), "mT")
                 return method(tree(base), "permute", *map(integer, axes))
+            case arrays.Reduce("sum") if (counted := _condition(node.base)) is not None:  # of bytes, and exact
+                return method(self._reduced(node, tree(counted)), "to", self.dtype)
             case arrays.Eye(extent):
                 return own("eye", size(extent), dtype=self.dtype, device=self.device)
             case arrays.MatrixCall():
@@ -190,6 +192,16 @@ class TorchExpressions(Expressions):
 
     def _number(self, number: Expression) -> Call:
         return self.own("as_tensor", number, dtype=self.dtype, device=self.device)
+
+
+def _condition(array: Array) -> Array | None:
+    """What is 1 where a condition on tensors holds and 0 elsewhere: the condition."""
+    match array:
+        case arrays.Elementwise("select", (condition, one, zero)) if is_one(one) and is_zero(zero):
+            return None if plain_number(condition) else condition
+        case arrays.Real(base, True):
+            return None if plain_number(base) else base
+    return None
 
 
 def is_all(items: Sequence[Item]) -> bool:
