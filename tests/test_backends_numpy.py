@@ -470,6 +470,13 @@ def test_a_scan_is_one_call(text, lines):
     assert [line for line in lines if line not in printed] == []
 
 
+def test_an_extreme_of_windows_goes_one_axis_after_the_other():
+    text = "f(x[n,m,l]; k=2, d=1)[i,j,h] = min[r:k,s:k,t:3](x[2*i+d*r,j+s,h+t])"
+    (printed,) = sg.generate(sg.parse(text)).values()
+    assert printed.split("def backward")[0].count(".min(axis=3)") == 3
+    assert sg.check(sg.parse(text)).ok
+
+
 def test_neighbours_in_time_steps_are_slices_of_a_row():
     text = "f(x[n], s[k]) -> u: u[0,i] = x[i]; u[t+1,i] = s[t]*u[t,i]**2 + where(i > 0, u[t,i-1], 0)"
     (printed,) = sg.generate(sg.parse(text)).values()

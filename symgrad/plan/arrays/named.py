@@ -13,7 +13,7 @@ from .affine import Sizes
 from .below import below, children
 from .commands import Assign, For, Guard, Statement, replaced, tops
 from .guards import Line, arrays_in, targets_of
-from .tree import Array, Concatenate, Copy, Elementwise, Num, Pad, Permute, Reshape, Scan, Take, Var, Windows
+from .tree import Array, Concatenate, Copy, Elementwise, Num, Pad, Permute, Reduce, Reshape, Scan, Take, Var, Windows
 
 OFTEN = 3  # places in which a condition is read before it has a name
 WORDS = {  # followed by the name of the first operand
@@ -186,9 +186,10 @@ def _nameable(s: Statement) -> list[Array]:
         every = [*below(top)]
         outer = [a for a in every if isinstance(a, Windows)]
         inside = [a.base for a in outer]
+        within = [b for a in outer if isinstance(a.base, Reduce) and isinstance(b := a.base.base, Windows)]
         backwards = [a.base for a in every if isinstance(a, Scan) and a.reverse and isinstance(a.base, Concatenate)]
         for a in reversed(every):
-            several = isinstance(a, Windows) and a not in inside and isinstance(a.base, (Windows, Pad))
+            several = isinstance(a, Windows) and a not in inside and isinstance(a.base, (Windows, Pad)) or a in within
             blocks = isinstance(a, Reshape) and a.split and isinstance(a.base, Take)
             alone = a is top or (isinstance(top, (Permute, Copy)) and a is top.base)
             if several or ((blocks or isinstance(a, Pad)) and not alone) or a in backwards:

@@ -7,6 +7,7 @@ broadcast expression, einsum.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, ref, signed_factors, values
 from ...ir import NEUTRAL, Dtype, Equation
@@ -16,7 +17,7 @@ from .convolutions import Operands, convolution, into_windows
 from .layout import frame, is_pack
 from .matrices import matrix_value
 from .taking import Axes, as_index, permuted, whole
-from .tree import Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape
+from .tree import EXTREMES, Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape, Windows
 from .values import KEPT, Value
 
 
@@ -158,6 +159,10 @@ class Speller(Operands):
             return Value(Reduce(kind, flat, (0,), partial=partial), rest)
         places = [k for k, i in enumerate(axes) if i in reduced]
         numbers = tuple(k - len(axes) if has_pack else k for k in places)
+        if kind in EXTREMES and len(places) > 1 and not has_pack and places[0] == len(axes) - len(places):
+            extreme = _axis_by_axis(kind, value.array, places, partial)
+            if extreme is not None:
+                return Value(extreme, tuple(axes[: places[0]]))
         keep = self.kept.get(e.target)
         if keep is not None:
             kept: Axes = tuple(None if i in reduced else i for i in axes)
@@ -309,6 +314,20 @@ class Speller(Operands):
         texts = ["".join("..." if is_pack(i) else names[i] for i in v.labels) for v in operands]
         target = "".join("..." if is_pack(i) else names[i] for i in result)
         return Value(Einsum(f"{','.join(texts)}->{target}", tuple(v.array for v in operands)), tuple(result))
+
+
+def _axis_by_axis(kind: str, array: Array, places: Sequence[int], partial: bool) -> Array | None:
+    """An extreme of windows in several axes, by one axis after the other: of 3 x 3 places it compares 3 and 3 for each
+    window, and not 9."""
+    chain: list[Windows] = []
+    while isinstance(array, Windows):
+        chain.insert(0, array)
+        array = array.base
+    if len(chain) != len(places):
+        return None
+    for windows in chain:
+        array = Reduce(kind, replace(windows, base=array), (places[0],), partial=partial)
+    return array
 
 
 def _turned_twice(product: Value, shown: Sequence[Index]) -> bool:

@@ -21,6 +21,7 @@ from .scans import Accumulated, accumulated
 from .spell import Speller
 from .stores import Stores
 from .tree import (
+    EXTREMES,
     PRODUCTS,
     Array,
     BroadcastTo,
@@ -90,7 +91,7 @@ class _Builder:
         self.tensors = program.table_of(procedure)
         self.sizes = Sizes(self.function, Names(program.names))
         written = [e for p in (program.forward, program.backward) for step in p.steps for e in step.equations]
-        extremes = {e.target: e.reduce for e in written if e.reduce in ("max", "supremum", "min")}
+        extremes = {e.target: e.reduce for e in written if e.reduce in EXTREMES}
         ties = {e.target for e in written if _counts_ties(e, extremes)}
         borders = Borders(self.tensors, self.sizes, given, extremes)
         self.scans: dict[str, Accumulated] = {}

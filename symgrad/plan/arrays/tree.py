@@ -294,5 +294,6 @@ Array = Union[
     Full, Real, Copy, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
     MatrixCall, Eye, PackPlaces, Convolution,
 ]  # fmt: skip
+EXTREMES = ("max", "min", "supremum")  # kinds of reductions, of which it does not matter in which order
 PRODUCTS = (MatMul, Einsum, MatrixCall, Convolution)  # none of them is put into another
 Item = Union[Slice, None, str, Expr, "Array"]
