@@ -11,6 +11,7 @@ from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from ..simplify.reuse import entangled
 from .arrays.cut import cut
 from .exponents import split_gaussian, with_powers
+from .factors import rows_first
 from .functions import with_functions
 from .lower import aligned, divided_once, expanded, reread, shared, tidied, with_arguments, without_logsumexp
 from .narrow import unmasked
@@ -76,8 +77,13 @@ def plan(
     backward = [*again, *backward]
     if style == "loops":
         forward, backward = with_operands(forward, tensors, names), with_operands(backward, tensors, names)
-    for_style = cut if style == "arrays" else divided_once
-    forward, backward = (list(recorded("cut", es, for_style(es, tensors, names))) for es in (forward, backward))
+
+    def in_style(equations: Sequence[Equation]) -> list[Equation]:
+        if style == "loops":
+            return rows_first(divided_once(equations, tensors, names))
+        return cut(rows_first(equations), tensors, names)
+
+    forward, backward = (list(recorded("cut", es, in_style(es))) for es in (forward, backward))
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
