@@ -8,7 +8,8 @@ symgrad.verify.approximations), and their values do not depend on -O0 to -O3 and
 exp(x) is 2**k exp(r) with k an integer and abs(r) at most log(2)/2. There exp(r) - 1 is r + r**2 p(r), with p the
 polynomial that is off the least, relative to exp: 4e-18 in double precision, 4e-9 in single precision. The logarithm of
 2 is taken in two parts of which the first, times k, is exact. What is beyond the range of the format is so by
-arithmetic: 2**k in two factors overflows to infinity, or becomes small gradually.
+arithmetic: 2**k in two factors overflows to infinity, or becomes small gradually. tanh takes the steps of
+exp(-abs(2 x)) one by one, so that a compiler finds them equal where its slope has that exponential.
 
 sin and cos of x = k pi/2 + r are polynomials in r**2, of least error relative to the function, 4e-18 and 4e-9, where
 pi/2 is taken in four parts, so short that k times each of the first three is exact. That holds up to an angle, `REACH`:
@@ -108,16 +109,19 @@ static inline $real $exp_of_sum($real a, $real b)
     return $vector_exp(sum) * ($one + lost);
 }"""
 _TANH = """\
-/* tanh(x) by exp(-2 abs(x)) - 1, without branches: a loop over it becomes vectors */
+/* tanh(x) by exp(-abs(2 x)) - 1, without branches: a loop over it becomes vectors */
 static inline $real $vector_tanh($real x)
 {
-    const $real y = -$two * ($fabs(x) > $flat ? $flat : $fabs(x));
+    const $real z = -$fabs($two * x);
+    const $real y = $fabs(z) > $most ? $copysign($most, z) : z;
     const $bits k = $nearest_integer(y * $per_log_2);
     const $real n = $as_number(k);
     const $real r = y - n * $log_2 - n * $rest_of_log_2;
-    const $real power = $power_of_2(k);
-    const $real expm1_y = power * $expm1_near_0(r) + (power - $one);
-    return $copysign(expm1_y / ($two + expm1_y), x);
+    const $bits above = (k + 2048) & 4095; /* as vector_exp(z), which a slope reads */
+    const $bits half = above / 2;
+    const $real power = $power_of_2(half + 3072) * $power_of_2(above - half + 3072);
+    const $real expm1_z = power * $expm1_near_0(r) + (power - $one);
+    return $copysign(expm1_z / ($two + expm1_z), x);
 }"""
 _EXPM1_VECTOR = """\
 /* exp(x) - 1, without branches: a loop over it becomes vectors */
@@ -289,7 +293,7 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
         "fabs": "fabs", "copysign": "copysign", "zero": "0.0", "one": "1.0", "two": "2.0", "half": "0.5",
         "bits": "uint64_t", "last_bits": "0xfffffffffffff", "first_bits": "0x4330000000000000", "bias": "1023",
         "mantissa": "52", "sign": "51", "integers": "6755399441055744.0",
-        "most": "746.0", "flat": "20.0", "per_log_2": "1.4426950408889634", "log_2": "0.6931471803691238",
+        "most": "746.0", "per_log_2": "1.4426950408889634", "log_2": "0.6931471803691238",
         "rest_of_log_2": "1.9082149292705877e-10",
         "up_to_one": "0x95f619980c433", "root_of_half": "0x3fe6a09e667f3bcd", "exponent_offset": "0x7fffffffffc01",
         "smallest": "2.2250738585072014e-308", "scale": "18014398509481984.0", "scaled": "54.0",
@@ -301,7 +305,7 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
         "fabs": "fabsf", "copysign": "copysignf", "zero": "0.0f", "one": "1.0f", "two": "2.0f", "half": "0.5f",
         "bits": "uint32_t", "last_bits": "0x7fffff", "first_bits": "0x4b000000", "bias": "127",
         "mantissa": "23", "sign": "22", "integers": "12582912.0f",
-        "most": "104.0f", "flat": "10.0f", "per_log_2": "1.44269504f", "log_2": "0.693145752f",
+        "most": "104.0f", "per_log_2": "1.44269504f", "log_2": "0.693145752f",
         "rest_of_log_2": "1.42860677e-6f",
         "up_to_one": "0x4afb0d", "root_of_half": "0x3f3504f3", "exponent_offset": "0x3fff81",
         "smallest": "1.17549435e-38f", "scale": "33554432.0f", "scaled": "25.0f",
