@@ -500,6 +500,27 @@ def test_a_condition_on_places_is_a_slice_a_border_or_a_triangle(body, line):
 
 
 @pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("f[i] = sum[j](where(j < i, w[i,j]*x[j], 0))", "f = np.tril(w, -1) @ x"),
+        ("f[i,k] = sum[j](where(i <= j, z[k,j]*w[i,j], 0))", "f = np.triu(w) @ z.T"),
+        ("f[i,j] = sum[k](where(j <= i, w[i,k]*z[j,k], 0))", "f = np.tril(w @ z.T)"),
+        ("f[i] = sum[j](where(w[i,j] > 1, w[i,j]*x[j], 0))", "f = np.where(w > 1, w, 0) @ x"),
+        ("f[i] = sum[j](where(j < i, w[i,j]*exp(x[j] - x[i]), 0))", "np.exp(np.tril(x - x[:, None], -1)), -1)"),
+        # 0 times the exponential of what does not count is no number where that leaves the range
+        ("f[i] = sum[j](where(j < i, w[i,j]*exp(x[j]), 0))", "w * np.exp(np.where("),
+        ("h[j] = 1 + exp(x[j]); f[i] = sum[j](where(j < i, w[i,j]*h[j], 0))", "np.tril(w * h, -1).sum(axis=1)"),
+        ("f[i] = sum[j](where(j < i, w[i,j]*log(x[j]), 0))", "w * np.log(np.where("),
+    ],
+)
+def test_a_condition_in_a_sum_of_products_is_one_on_a_factor(body, line):
+    formula = sg.parse(f"g(x[n], w[n,n], z[n,n]) -> f: {body}")
+    (printed,) = sg.generate(formula, to="numpy").values()
+    assert line in printed
+    assert sg.check(formula, to="numpy").ok
+
+
+@pytest.mark.parametrize(
     ("text", "line"),
     [
         # both branches divide by y: where it is 0, there is no result to keep safe

@@ -82,8 +82,8 @@ IN_NUMPY = {
     "conv2d": "`einsum` over windows copies them for forward and for each product. Next: one copy, one product.",
     "attention": f"The products are NumPy's; {UNASKED}.",
     "gmm": (
-        "The triangle is an array over components, points and pairs of dimensions, 20 MB, three times. Next: its sum "
-        "written as the product with `np.tril(factor, -1)` that it is."
+        "Sums of products over the points make the products, and forward keeps z and exp for backward. Next: such sums "
+        "as `einsum`."
     ),
     "linear_64": THIRD,
     "linear_1024": THIRD,

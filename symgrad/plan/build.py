@@ -68,7 +68,7 @@ def plan(
     if small:  # else a quotient that has no name yet would lose its other readers
         both = [*both[: border(both)], *tidied(both[border(both) :])]
     if style == "arrays":
-        both = unmasked(both, tensors, joint.facts)
+        both = unmasked(both, border(both), tensors, names, joint.facts)
     both = list(recorded("lowered", joint.statements, shared_once(both)))
     forward, backward = both[: border(both)], both[border(both) :]
     saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, style == "loops")

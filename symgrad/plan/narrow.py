@@ -9,7 +9,7 @@ if m is a number: if the maximum is one of any elements.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -24,12 +24,16 @@ from ..expr import (
     conjuncts,
     indices,
     postorder,
+    product,
+    ref,
     refs,
     select,
+    signed_factors,
     substitute,
     transform,
     with_args,
 )
+from ..expr.names import Names
 from ..ir import NEUTRAL, Equation, Tensor, reads_of
 from ..ops import OPS
 from ..ops.limits import ENDS, INFINITY, limit
@@ -64,10 +68,32 @@ class Known:
 
     outside   those that are one number outside of a domain
     infinite  those that may have an infinite value, inside of that domain, although the inputs are finite
+    steep     those in which an exponential may leave the range of numbers
+    partial   those that have no value at some places
+    largest   what the largest value of is a tensor
     """
 
     outside: dict[str, _Outside] = field(default_factory=dict)
     infinite: set[str] = field(default_factory=set)
+    steep: set[str] = field(default_factory=set)
+    partial: set[str] = field(default_factory=set)
+    largest: dict[str, Expr] = field(default_factory=dict)
+
+    def leaves_range(self, body: Expr) -> bool:
+        """Whether a value may be beyond every number that is printed, or be none: exp(u - max u) is not."""
+
+        def grows(node: Expr) -> bool:
+            if isinstance(node, Ref):
+                return node.name in self.steep or node.name in self.partial or self.at_infinity(node)
+            if not (isinstance(node, Apply) and OPS[node.op].grows):
+                return False
+            match node.args[0]:
+                case Apply(op="sub", args=(u, Ref(name=name))):
+                    return self.largest.get(name) is not u
+                case _:
+                    return True
+
+        return any(map(grows, postorder(body)))
 
     def at_infinity(self, element: Ref, domain: Domain | None = None) -> bool:
         """Whether an element may be infinite where it is read."""
@@ -83,32 +109,80 @@ class Known:
             self.outside[e.target] = found
         if _may_be_infinite(e if found is None else e.with_body(found.body), facts, self):
             self.infinite.add(e.target)
+        if self.leaves_range(e.body):
+            self.steep.add(e.target)
+        if e.where is not None and not fills:
+            self.partial.add(e.target)
+        if e.reduce in ("max", "supremum"):
+            self.largest[e.target] = e.body
         return found
 
 
-def unmasked(equations: Sequence[Equation], table: Mapping[str, Tensor], facts: Facts) -> list[Equation]:
+def unmasked(
+    equations: Sequence[Equation], border: int, table: dict[str, Tensor], names: Names, facts: Facts
+) -> list[Equation]:
     """The equations of arrays without a `where` that selects 0 for what is 0 anyway: of `where(j <= i, w[i,j]*x[i], 0)`
-    there is x times w, if w is 0 for j > i."""
+    there is x times w, if w is 0 for j > i. One that stands around a product in a sum stands around a factor, or around
+    the sum: what is summed is then a product of matrices. Backward begins at the `border`."""
     known, done = Known(), list[Equation]()
     targets = Counter(e.target for e in equations)
-    for e in equations:
+    for place, e in enumerate(equations):
         box = Domain.of(e.box, None, facts)
+        if place == border:  # where forward left the range of numbers, its results, and so their gradients, are none
+            known.steep.clear()
 
-        def plain(node: Expr, box: Domain = box) -> Expr:
+        def everywhere(body: Expr, box: Domain = box) -> bool:
+            """Whether `body` has a value in all of the box."""
+            total = all(OPS[n.op].total for n in postorder(body) if isinstance(n, Apply))
+            read = (zip(r.subscripts, table[r.name].shape, strict=True) for r in refs(body) if r.name in table)
+            return total and all(box.inside(s, axis) for axes in read for s, axis in axes)
+
+        def plain(node: Expr) -> Expr:
             if not (isinstance(node, Apply) and node.op == "select" and node.args[2] is ZERO):
                 return node
             condition, then, _ = node.args
             if not _is_affine(condition, facts) or _elsewhere(then, condition, True, known) is not ZERO:
                 return node
-            total = all(OPS[n.op].total for n in postorder(then) if isinstance(n, Apply))
-            read = (zip(r.subscripts, table[r.name].shape, strict=True) for r in refs(then) if r.name in table)
-            return then if total and all(box.inside(s, axis) for axes in read for s, axis in axes) else node
+            return then if everywhere(then) else node
 
         e = e.with_body(transform(e.body, plain))
-        done.append(e)
-        fills = targets[e.target] == 1 and e.fills(table[e.target]) and not e.when
-        known.learn(limited(e, facts, known), facts, fills)
+        for part in _contracted(e, known, everywhere, table, names):
+            done.append(part)
+            fills = targets[e.target] == 1 and e.fills(table[e.target]) and not e.when
+            known.learn(limited(part, facts, known), facts, fills)
     return done
+
+
+def _contracted(
+    e: Equation, known: Known, everywhere: Callable[[Expr], bool], table: dict[str, Tensor], names: Names
+) -> list[Equation]:
+    """A sum of `where(c, f*g, 0)` as that of `where(c, f, 0)*g`, if f has all indices of the condition c and g stays in
+    the range of numbers, as 0 times an infinity is none; or as `where(c, s, 0)` with the sum s of f*g."""
+    body, reduced = e.body, {i for i, _ in e.reduced}
+    if e.reduce != "sum" or e.where is not None or not e.plain:
+        return [e]
+    if not (isinstance(body, Apply) and body.op == "select" and body.args[2] is ZERO and everywhere(body.args[1])):
+        return [e]
+    condition, then, _ = body.args
+    above, below, sign = signed_factors(then)
+    if below or len({frozenset(indices(f)) for f in above if reduced & {*indices(f)}}) < 2:
+        return [e]
+    asked = {*indices(condition)}
+    if not asked & reduced:
+        name = names.new(f"full_{e.target}")
+        table[name] = Tensor(name, table[e.target].shape)
+        total = ref(name, *e.subscripts)
+        return [
+            replace(e, target=name, body=then),
+            Equation(e.target, e.subscripts, "none", select(condition, total, ZERO), e.shown, None, e.when),
+        ]
+    mine = [f for f in above if asked <= {*indices(f)}]
+    others = [f for f in above if f not in mine]
+    if not mine or any(map(known.leaves_range, others)):
+        return [e]
+    masked = select(condition, product(mine), ZERO)
+    whole = product([masked if f is mine[0] else f for f in above if f is mine[0] or f not in mine])
+    return [e.with_body(whole if sign > 0 else -whole)]
 
 
 def narrowed(
