@@ -58,16 +58,20 @@ def c_o2(job: Job) -> Case:
 def loaded(job: Job, to: str = "c") -> Case:
     """As `sg.load` gives it."""
     row, arguments = job.row, job.arguments
-    facts = printed(row, to)[1]
+    code, facts = printed(row, to)
     start = time.perf_counter()
     artefact = load(declared(row.formula), to=to, check=False)
     facts["compiled"] = time.perf_counter() - start
     needs = tuple(k in row.wrt for k in range(len(arguments)))
     seed = job.cotangent if row.kind == "tensor" else tuple(job.cotangent)
 
+    def before() -> Any:
+        return artefact.forward(*arguments, **row.options)[1]
+
+    of_inputs = before() if {*code.program.saved} <= {*code.program.derivative.primal.inputs} else None
+
     def backward() -> Any:
-        saved = artefact.forward(*arguments, **row.options)[1]
-        gradients = artefact.backward(saved, seed, needs)
+        gradients = artefact.backward(before() if of_inputs is None else of_inputs, seed, needs)
         return [gradients[k] for k in row.wrt]
 
     return Case({FORWARD: lambda: artefact.forward(*arguments, **row.options)[0], BACKWARD: backward}, facts)
