@@ -109,7 +109,8 @@ class C(Backend):
         flat, whole = point or flatten(program), flatten(program)
         if self.options.accumulate:
             flat, whole = accumulated(flat), accumulated(whole)
-        both: Sequence[Nest] = nests(flat, language, self.options.openmp)
+        wide = not (self.options.openmp or self.options.blas)  # threads share the loop; CBLAS has no such product
+        both: Sequence[Nest] = nests(flat, language, self.options.openmp, wide)
         if self.options.openmp and point is None:
             both = [memory_per_turn(nest) for nest in both]
         vectors = [loop_of_vectors(nest, whole, self.options) if point else None for nest in both]

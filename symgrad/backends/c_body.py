@@ -340,10 +340,14 @@ class Body:
         parts = parts_of(node)
         if parts is None:
             return self._block(node.body, depth)
-        rows, columns, terms = parts.loops
+        outer = () if parts.outer is None else (parts.outer,)
         given = [self.build.as_kind(loop.extent - loop.lower, SIZE) for loop in parts.loops]
         given.append(self.build.as_kind(parts.scale, REAL))
-        strided = ((parts.left, (rows, terms)), (parts.right, (terms, columns)), (parts.element, (rows, columns)))
+        strided = (
+            (parts.left, (*outer, parts.rows, parts.terms)),
+            (parts.right, (*outer, parts.terms, parts.columns)),
+            (parts.element, (parts.rows, parts.columns)),
+        )
         for element, walked in strided:
             places = [s if (p := begin(s, parts.loops)) is None else p.expression() for s in element.subscripts]
             first = ref(element.name, *places)
@@ -353,7 +357,7 @@ class Body:
             given += [self.build.as_kind(stride(element, loop.index, shape), SIZE) for loop in walked]
         if self._blas and all(is_matrix(r, i.index, j.index, self._shapes[r.name]) for r, (i, j) in strided):
             return (tree.Call(self._names.local(c_contract.BLAS), tuple(given[:-1])),)
-        return (tree.Call(self._names.local(c_contract.NAME), tuple(given)),)
+        return (tree.Call(self._names.local(c_contract.GROUPS if outer else c_contract.NAME), tuple(given)),)
 
     def _store(self, node: Store) -> tree.Store:
         how, value = node.how, node.value

@@ -3,25 +3,21 @@ CBLAS may be.
 
 The columns of `right` are packed into a panel on the stack, side by side in vectors; rows of `left` pass over it, a few
 at a time, with their sums in registers: a block of them, which a cache keeps until the next panel. Where they are
-columns in memory, each term is elsewhere, and asked for before it is needed. Vectors are an extension that GCC and
-Clang have; elsewhere they are numbers. In the text, $real stands for the type of real numbers.
+columns in memory, each term is elsewhere, and asked for before it is needed. A panel may hold several groups of terms,
+each elsewhere in memory. Vectors are an extension that GCC and Clang have; elsewhere they are numbers. In the text,
+$real stands for the type of real numbers.
 """
 
 from __future__ import annotations
 
-NAME, BLAS = "contract", "blas_contract"
+NAME, GROUPS, BLAS = "contract", "contract_groups", "blas_contract"
 INCLUDES = {NAME: ("string.h",), BLAS: ("cblas.h",)}
-_CONTRACT = """\
-/* element[i, j] += scale * (sum over q of left[i, q] * right[q, j]), all by strides */
+_FUSED = """\
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("fp-contract=fast"))) /* a * b + c at once, with -std=c99 too */
 #endif
-static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
-                     const $real *restrict left, size_t left_row, size_t left_term,
-                     const $real *restrict right, size_t right_term,
-                     size_t right_column, $real *restrict element,
-                     size_t element_row, size_t element_column)
-{
+"""
+_VECTORS = """\
 #if !defined(__GNUC__)
     typedef $real vector;
 #elif defined(__AVX512F__)
@@ -33,6 +29,22 @@ static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
 #endif
     enum { HEIGHT = sizeof(vector) == 64 ? 8 : 4, DEPTH = 256, BLOCK = 256, AHEAD = 8 };
     enum { WIDTH = 2 * sizeof(vector) / sizeof($real) };
+"""
+_CONTRACT = (
+    """\
+/* element[i, j] += scale * (sum over q of left[i, q] * right[q, j]), all by strides */
+"""
+    + _FUSED
+    + """\
+static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
+                     const $real *restrict left, size_t left_row, size_t left_term,
+                     const $real *restrict right, size_t right_term,
+                     size_t right_column, $real *restrict element,
+                     size_t element_row, size_t element_column)
+{
+"""
+    + _VECTORS
+    + """\
     union { vector pair[2]; $real at[WIDTH]; } panel[DEPTH], total;
 
     if (terms == 0 || (rows < HEIGHT && right_term == 1)) { /* few, or contiguous */
@@ -77,9 +89,9 @@ static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
                     }
                     for (size_t q = 0; q < depth; ++q) {
 #if defined(__GNUC__)
-                        const size_t soon = q + AHEAD;
-                        if (left_term >= AHEAD && soon < depth) {
-                            __builtin_prefetch(row[HEIGHT - 1] + soon * left_term);
+                        if (left_term >= AHEAD && q + AHEAD < depth) {
+                            const size_t later = (q + AHEAD) * left_term;
+                            __builtin_prefetch(row[HEIGHT - 1] + later);
                         }
 #endif
                         #pragma GCC unroll 8
@@ -112,6 +124,84 @@ static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
         }
     }
 }"""
+)
+_GROUPS = (
+    """\
+/* element[i, j] += scale * (sum over g, q of left[g, i, q] * right[g, q, j]), by strides:
+   groups of terms, such as the lines of an image */
+"""
+    + _FUSED
+    + """\
+static void $contract_groups(size_t groups, size_t rows, size_t columns, size_t terms,
+                            $real scale, const $real *restrict left,
+                            size_t left_group, size_t left_row, size_t left_term,
+                            const $real *restrict right, size_t right_group,
+                            size_t right_term, size_t right_column,
+                            $real *restrict element, size_t element_row,
+                            size_t element_column)
+{
+"""
+    + _VECTORS
+    + """\
+    union { vector pair[2]; $real at[WIDTH]; } panel[DEPTH], total;
+    size_t in_left[DEPTH];
+    size_t group = 0;
+    size_t term = 0;
+
+    while (terms > 0 && group < groups) {
+        const size_t first_group = group;
+        const size_t first_term = term;
+        size_t depth = 0;
+        for (; depth < DEPTH && group < groups; ++depth) {
+            in_left[depth] = group * left_group + term * left_term;
+            term = term + 1 < terms ? term + 1 : 0;
+            group += term == 0;
+        }
+        for (size_t j0 = 0; j0 < columns; j0 += WIDTH) {
+            const size_t width = columns - j0 < WIDTH ? columns - j0 : WIDTH;
+            group = first_group;
+            term = first_term;
+            for (size_t q = 0; q < depth; ++q) {
+                const $real *from = right + group * right_group + term * right_term;
+                for (size_t j = 0; j < WIDTH; ++j) {
+                    panel[q].at[j] = j < width ? from[(j0 + j) * right_column] : $zero;
+                }
+                term = term + 1 < terms ? term + 1 : 0;
+                group += term == 0;
+            }
+            for (size_t i0 = 0; i0 < rows; i0 += HEIGHT) {
+                const $real *row[HEIGHT];
+                vector sum[HEIGHT][2];
+                #pragma GCC unroll 8
+                for (size_t r = 0; r < HEIGHT; ++r) { /* the last again beyond it */
+                    row[r] = left + (i0 + r < rows ? i0 + r : rows - 1) * left_row;
+                    sum[r][0] = sum[r][1] = (vector){0};
+                }
+                for (size_t q = 0; q < depth; ++q) {
+                    #pragma GCC unroll 8
+                    for (size_t r = 0; r < HEIGHT; ++r) {
+                        sum[r][0] += row[r][in_left[q]] * panel[q].pair[0];
+                        sum[r][1] += row[r][in_left[q]] * panel[q].pair[1];
+                    }
+                }
+                #pragma GCC unroll 8
+                for (size_t r = 0; r < HEIGHT; ++r) {
+                    const size_t i = i0 + r;
+                    $real *to = element + i * element_row + j0 * element_column;
+                    if (i >= rows) {
+                        break;
+                    }
+                    total.pair[0] = scale * sum[r][0];
+                    total.pair[1] = scale * sum[r][1];
+                    for (size_t j = 0; j < width; ++j) {
+                        to[j * element_column] += total.at[j];
+                    }
+                }
+            }
+        }
+    }
+}"""
+)
 
 _BLAS = """\
 /* element[i, j] += scale * (sum over q of left[i, q] * right[q, j]), by CBLAS: one of
@@ -144,4 +234,4 @@ static void $blas_contract(size_t rows, size_t columns, size_t terms, $real scal
                     (int)wide);
     }
 }"""
-TEXTS = {NAME: _CONTRACT, BLAS: _BLAS}
+TEXTS = {NAME: _CONTRACT, GROUPS: _GROUPS, BLAS: _BLAS}

@@ -12,7 +12,11 @@ from collections.abc import Mapping
 
 from .sanitize import ENDLESS, ran
 
-LAYOUTS = {"contract": 8, "blas_contract": 4}  # of the operands, and of the element: by CBLAS row-major
+CALLS = {  # layouts of the operands, and of the element: by CBLAS row-major; groups of terms; and what is called
+    "contract": (8, 1, "n, m, k, 2, left, li, lq, right, rq, rj, found, ei, ej"),
+    "contract_groups": (8, 3, "3, n, m, k, 2, left, n * k, li, lq, right, k * m, rq, rj, found, ei, ej"),
+    "blas_contract": (4, 1, "n, m, k, 2, left, li, lq, right, rq, rj, found, ei"),
+}
 PROBE = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,13 +42,16 @@ int main(void)
             const size_t li = layout & 1 ? 1 : k, lq = layout & 1 ? n : 1;
             const size_t rq = layout & 2 ? 1 : m, rj = layout & 2 ? k : 1;
             const size_t ei = layout & 4 ? 1 : m, ej = layout & 4 ? n : 1;
-            {real} *left = probe_array(n * k, 1), *right = probe_array(k * m, 2);
+            {real} *left = probe_array({groups} * n * k, 1), *right = probe_array({groups} * k * m, 2);
             {real} *found = probe_array(n * m, 3), *wanted = probe_array(n * m, 3);
-            {name}(n, m, k, 2, left, li, lq, right, rq, rj, found, ei{more});
+            {name}({given});
             for (size_t i = 0; i < n; ++i) {{
                 for (size_t j = 0; j < m; ++j) {{
                     for (size_t q = 0; q < k; ++q) {{
-                        wanted[i * ei + j * ej] += 2 * left[i * li + q * lq] * right[q * rq + j * rj];
+                        for (size_t g = 0; g < {groups}; ++g) {{
+                            wanted[i * ei + j * ej] +=
+                                2 * left[g * n * k + i * li + q * lq] * right[g * k * m + q * rq + j * rj];
+                        }}
                     }}
                     if (found[i * ei + j * ej] != wanted[i * ei + j * ej]) {{
                         printf("of %d by %d by %d", (int)n, (int)k, (int)m);
@@ -67,10 +74,11 @@ def wrong_products(local: Mapping[str, str], files: Mapping[str, str], single: b
     """
     source = next((n for n in files if n.endswith(".c")), None)
     for name, word in local.items() if source is not None else ():
-        if word not in LAYOUTS:
+        if word not in CALLS:
             continue
-        of = {"file": source, "name": name, "layouts": LAYOUTS[word], "more": ", ej" if word == "contract" else ""}
-        probe = {"probe.c": PROBE.format(**of, real="float" if single else "double")}
+        layouts, groups, given = CALLS[word]
+        of = {"file": source, "name": name, "real": "float" if single else "double"}
+        probe = {"probe.c": PROBE.format(**of, layouts=layouts, groups=groups, given=given)}
         done = ran({**files, **probe}, ["probe.c"]) or ran({**files, **probe}, ["probe.c"], ("-std=c99", "-w"))
         if done is None or done.returncode == 0:
             continue

@@ -1,5 +1,5 @@
 """Functions of a printed C file that the check does not execute as text: of whole matrices, `lapack_<name>`,
-`contract` and `blas_contract`, and of the bits of a number. On Numbers, what they compute.
+`contract`, `contract_groups` and `blas_contract`, and of the bits of a number. On Numbers, what they compute.
 
 Their bodies call LAPACKE or CBLAS, or compute with vectors or bits; that they do the same is seen where the compiled
 code runs.
@@ -79,6 +79,22 @@ def _contract(
             element.set(place, total([element.get(place), *added]))
 
 
+def _contract_groups(
+    groups: int, rows: int, columns: int, terms: int, scale: Any,
+    left: Pointer, left_group: int, left_row: int, left_term: int,
+    right: Pointer, right_group: int, right_term: int, right_column: int,
+    element: Pointer, element_row: int, element_column: int,
+) -> None:  # fmt: skip
+    """The same for groups of terms, one after the other."""
+    for g in range(groups):
+        _contract(
+            rows, columns, terms, scale,
+            left.moved(g * left_group), left_row, left_term,
+            right.moved(g * right_group), right_term, right_column,
+            element, element_row, element_column,
+        )  # fmt: skip
+
+
 def _power_of_2(k: int) -> Any:
     return lift(mp.ldexp(1, (k + 2048) % 4096 - 2048))
 
@@ -111,6 +127,7 @@ def _split(x: Any) -> tuple[int, Any]:
 
 _BY_NAME: Mapping[str, Callable[..., Any]] = {
     "contract": _contract,
+    "contract_groups": _contract_groups,
     "blas_contract": partial(_contract, element_column=1),
     "power_of_2": _power_of_2,
     "nearest_integer": _nearest_integer,

@@ -20,6 +20,7 @@ PRODUCTS = {  # of x and w, as einsum has it
     "f(x[n,k], w[m,k])[i,j] = sum[l](x[i,l]*w[j,l])": "il,jl->ij",
     "f(x[k,n], w[k,m])[i,j] = sum[l](x[l,i]*w[l,j])": "li,lj->ij",
     "f(x[n,k], w[k,m])[j,i] = sum[l](x[i,l]*w[l,j])": "il,lj->ji",
+    "f(x[p,n,k], w[p,k,m])[i,j] = sum[q,l](x[q,i,l]*w[q,l,j])": "qil,qlj->ij",
 }
 SIZES = (  # rows, columns, terms
     *((0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 1), (3, 17, 5), (4, 16, 384), (7, 33, 385)),
@@ -54,7 +55,7 @@ def test_products(text, kind, dtype, monkeypatch):
     real = np.dtype(np.float32 if dtype == "float" else np.float64)
     of_x, of_w = PRODUCTS[text].split("->")[0].split(",")
     for rows, columns, terms in SIZES:
-        extents = {"i": rows, "j": columns, "l": terms}
+        extents = {"i": rows, "j": columns, "l": terms, "q": 3}
         x, w = (rng.standard_normal([extents[i] for i in of]).astype(real) for of in (of_x, of_w))
         out, saved = code.forward(x, w)
         v = rng.standard_normal(out.shape).astype(real)
@@ -65,7 +66,7 @@ def test_products(text, kind, dtype, monkeypatch):
             np.einsum(f"{of_v},{of_x}->{of_w}", v, x),
         )
         for found, right in zip((out, *code.backward(saved, v)), wanted, strict=True):
-            np.testing.assert_allclose(found, right, rtol=0, atol=40 * np.sqrt(terms + 1) * np.finfo(real).eps)
+            np.testing.assert_allclose(found, right, rtol=0, atol=40 * np.sqrt(3 * terms + 1) * np.finfo(real).eps)
 
 
 @pytest.mark.parametrize("rows", [2, 5])
@@ -84,9 +85,23 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_in_it_is_found(mistake):
-    function = sg.parse(next(iter(PRODUCTS)))
+OF_GROUPS = {
+    "the first group again": ("group * right_group", "first_group * right_group"),
+    "a group too long": ("? term + 1 : 0", "? term + 1 : 1"),
+    "what lies beyond": ("j < width ?", "1 ?"),
+}
+
+
+@pytest.mark.parametrize(
+    "text, mistake",
+    [
+        *((next(iter(PRODUCTS)), mistake) for mistake in MISTAKES.values()),
+        *((list(PRODUCTS)[-1], mistake) for mistake in OF_GROUPS.values()),
+    ],
+    ids=[*MISTAKES, *OF_GROUPS],
+)
+def test_a_mistake_in_it_is_found(text, mistake):
+    function = sg.parse(text)
     result = printed(function, "c")
     files = {name: text.replace(*mistake) for name, text in result.files.items()}
     assert files != result.files

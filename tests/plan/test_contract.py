@@ -1,4 +1,4 @@
-"""Which sums are computed as matrices are multiplied: the indices of rows, columns and terms."""
+"""Which sums are computed as matrices are multiplied: the indices of rows, columns and terms, before them of groups."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ FORWARD = {
     "f(x[n,k], w[m,k])[j,i] = sum[l](x[i,l]*w[j,l])": "j i l",
     "f(x[n,k], w[k,m], a)[i,j] = sum[l](a*x[i,l]*w[l,j]/n)": "i j l",
     "f(x[b,n,k], w[b,k,m], a[b])[p,i,j] = sum[l](a[p]*x[p,i,l]*w[p,l,j])": "i j l",
-    "f(x[n,k,m], w[k,m,o])[i,j] = sum[l,q](x[i,l,q]*w[l,q,j])": "i j q",
+    "f(x[n,k,m], w[k,m,o])[i,j] = sum[l,q](x[i,l,q]*w[l,q,j])": "l i j q",
     "f(x[n,k], w[k,m], b[m])[i,j] = b[j] + sum[l](x[i,l]*w[l,j])": "i j l",
     "f(x[n,k], y[n,o], w[k,m], v[o,m])[i,j] = sum[l](x[i,l]*w[l,j]) + sum[l](y[i,l]*v[l,j])": "i j l, i j l",
-    "f(x[c,n], w[o,c,r])[f,i:n-r+1] = sum[d,s](x[d,i+s]*w[f,d,s])": "f i d",
+    "f(x[c,n], w[o,c,r])[f,i:n-r+1] = sum[d,s](x[d,i+s]*w[f,d,s])": "s f i d",
     "f(x[n,k], w[k,m], y[k,4])[i,j:m] = sum[l](x[i,l]*w[l,j])": "i j l",
     "f(x[n,12], w[12,12])[i,j] = sum[l](x[i,l]*w[l,j])": "i j l",
 }

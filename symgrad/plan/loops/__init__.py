@@ -13,7 +13,7 @@ from ..program import Item, Procedure, Program, Step
 from ..sequence import steps_in_sequence
 from .accumulate import accumulated
 from .constants import whole_constants
-from .contract import summed_in_place
+from .contract import summed_in_place, widened
 from .data import (
     FULL_AXIS,
     Array,
@@ -47,19 +47,24 @@ from .share import Share
 from .split import Split
 
 
-def nests(program: Program, language: Callable[[Expr], Expr], threads: bool = False) -> tuple[Nest, Nest]:
+def nests(
+    program: Program, language: Callable[[Expr], Expr], threads: bool = False, wide: bool = True
+) -> tuple[Nest, Nest]:
     """The loops of forward and of backward.
 
     program   without packs: what `flatten` or `pointwise` returns
     language  rewrites one node into operators that the language has
     threads   whether threads will share the turns of loops
+    wide      whether products of matrices take in a loop around them
     """
     rewrite, known = Rewriter(transformer(language)), Known()
-    forward = _nest(program, program.forward, rewrite, known, threads)
-    return forward, _nest(program, program.backward, rewrite, known, threads)
+    forward = _nest(program, program.forward, rewrite, known, threads, wide)
+    return forward, _nest(program, program.backward, rewrite, known, threads, wide)
 
 
-def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Known, threads: bool) -> Nest:
+def _nest(
+    program: Program, procedure: Procedure, language: Rewriter, known: Known, threads: bool, wide: bool
+) -> Nest:
     """One procedure: order its loops, fuse them, place its temporaries, name what is computed once."""
     primal = program.derivative.primal
     table = program.table_of(procedure)
@@ -100,6 +105,8 @@ def _nest(program: Program, procedure: Procedure, language: Rewriter, known: Kno
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}
     block = Split(everywhere, order.name, order.limits)(whole_constants(block, shapes))
+    if wide:
+        block = widened(block, facts)
     block = distinct_scalars(named_places(block, facts))
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}

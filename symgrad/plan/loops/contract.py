@@ -203,8 +203,12 @@ def _nest(rows: Loop, found: Product, name: str) -> Block:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a `Contraction` says: three loops and the three elements, and what each product is multiplied by."""
+    """What a `Contraction` says: three loops and the three elements, and what each product is multiplied by.
 
+    outer  a fourth loop, over groups of terms
+    """
+
+    outer: Loop | None
     rows: Loop
     columns: Loop
     terms: Loop
@@ -214,9 +218,10 @@ class Parts:
     scale: Expr
 
     @property
-    def loops(self) -> tuple[Loop, Loop, Loop]:
+    def loops(self) -> tuple[Loop, ...]:
         """Outermost first."""
-        return self.rows, self.columns, self.terms
+        outer = () if self.outer is None else (self.outer,)
+        return (*outer, self.rows, self.columns, self.terms)
 
 
 def begin(subscript: Expr, loops: Iterable[Loop]) -> Polynomial | None:
@@ -254,13 +259,40 @@ def parts_of(node: Contraction) -> Parts | None:
     while len(body) == 1 and isinstance(body[0], Loop):
         loops.append(body[0])
         body = body[0].body
-    if len(loops) != 3 or len(body) != 1 or not isinstance(store := body[0], Store) or store.how != "+=":
+    if len(loops) not in (3, 4) or len(body) != 1 or not isinstance(store := body[0], Store) or store.how != "+=":
         return None
     above, below = factors(store.value)
-    rows, columns, terms = loops
+    *outer, rows, columns, terms = loops
     both = [f for f in above if isinstance(f, Ref) and terms.index in indices(f)]
     rest = product([f for f in above if f not in both])
     if below or len(both) != 2 or {n.index for n in loops} & {*indices(rest)}:
         return None
     left, right = both if rows.index in indices(both[0]) else reversed(both)
-    return Parts(rows, columns, terms, store.element, left, right, rest)
+    return Parts(outer[0] if outer else None, rows, columns, terms, store.element, left, right, rest)
+
+
+def widened(block: Block, facts: Facts) -> Block:
+    """`block` with the loops directly around products of matrices in them, where they go on with the terms elsewhere in
+    memory: a short row of them, such as a line of an image, takes less time than to add its sums to the elements."""
+    done: list[Node] = []
+    for node in block:
+        node = with_inner(node, partial(widened, facts=facts))
+        if isinstance(node, Loop) and node.body and isinstance(inner := node.body[-1], Contraction):
+            *before, _ = node.body
+            parts = parts_of(inner)
+            fixed = all(isinstance(n, Local) and n.count and node.index not in indices(n.value) for n in before)
+            if parts is not None and fixed and _continues(node, parts, facts):
+                done += before
+                node = Contraction((replace(node, body=inner.body),))
+        done.append(node)
+    return tuple(done)
+
+
+def _continues(loop: Loop, parts: Parts, facts: Facts) -> bool:
+    """Whether a loop walks along both operands, and not along the elements."""
+    limits = [e for n in parts.loops for e in (n.lower, n.extent)]
+    if parts.outer is not None or loop.reverse or not isinstance(parts.scale, Const) or loop.index in indices(*limits):
+        return False
+    both = (parts.left.subscripts, parts.right.subscripts)
+    walks = all(loop.index in indices(*s) and _walks(loop.index, s, facts) for s in both)
+    return walks and loop.index not in indices(*parts.element.subscripts)
