@@ -99,5 +99,9 @@ def _windows(x, axis, size, step=1, dilation=1):
     axis %= x.ndim
     span = dilation * (size - 1) + 1
     count = max((x.shape[axis] - span) // step + 1, 0)
+    if step == size and dilation == 1:  # side by side
+        shape = (*x.shape[:axis], count, size, *x.shape[axis + 1 :])
+        x = jax.lax.slice_in_dim(x, 0, count * size, axis=axis)
+        return jnp.moveaxis(x.reshape(shape), axis + 1, -1)
     places = step * jnp.arange(count)[:, None] + dilation * jnp.arange(size)
     return jnp.moveaxis(x[(slice(None),) * axis + (places,)], axis + 1, -1)
