@@ -160,18 +160,19 @@ def _series(body: Expr, place: Place, found: list[Any]) -> Series | None:
     step = 2 if not any(rest[1::2]) and not single else 1
     rest = rest[::step]
     possible: list[tuple[float, int, Fraction]] = []
+    good: list[tuple[float, int, Fraction]] = []  # of those
     for near in NEAR:
         h = mpmath.mpf(near.numerator) / near.denominator
         sizes = [abs(c) * h ** (step * n) for n, c in enumerate(rest)]
         enough = next((n for n in range(len(sizes)) if sum(sizes[n:]) <= EXACT * sizes[0]), None)
         if enough is not None and enough <= TERMS and _converges(body, place, found, h):
             possible.append((loss(body, place, (h,) if single else (h, -h), away(body, place)), enough, near))
-            if enough <= FEW // 2:
-                break
+            least = max(GOOD, min(loss for loss, _, _ in possible) + 0.3)
+            good = [p for p in possible if p[0] <= least]
+            if enough <= FEW // 2 or next((lost for lost, n, _ in good if n <= FEW), math.inf) <= GOOD:
+                break  # whatever smaller ones would lose, that one is the first
     if not possible:
         return None
-    least = max(GOOD, min(loss for loss, _, _ in possible) + 0.3)
-    good = [p for p in possible if p[0] <= least]
     _, terms, near = next((p for p in good if p[1] <= FEW), good[-1])
     return Series(tuple(_steps(rest[:terms], X if step == 1 else SQUARE, start)), step == 2, near)
 

@@ -49,7 +49,7 @@ from ..ir import Derivative, Equation, Function, Role
 from ..numerics.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..ops import OPS, is_call
 from ..ops.row import nonzero
-from .denominator import by_roots, together
+from .denominator import by_roots, least, symbols, together
 from .orders import reordered, unrolled
 from .powers import by_inversion, differences_first, double_angles, over_roots, over_squares
 from .products import one_fraction
@@ -212,8 +212,10 @@ def _most_accurate(body: Expr, well_scaled: frozenset[str], given: tuple[tuple[E
     if there is None:
         return None
     fixed = [*there, *_at_zeros(body, leaves, given)]
-    forms = [f for f in (bare, *(together(bare, words) for words in ("", "ratios", "exponentials"))) if f is not None]
-    forms += by_roots(bare)
+    forms = [bare]
+    if not _innocent(bare, truths):
+        forms += [f for f in (together(bare, words) for words in ("", "ratios", "exponentials")) if f is not None]
+        forms += by_roots(bare)
     forms += [transform(f, over_roots) for f in forms] + [other for f in forms for other in by_inversion(f)]
     forms += [transform(f, balanced) for f in forms]
     forms += [transform(f, by_lengths) for f in forms]
@@ -253,6 +255,22 @@ def _lost(form: Expr, truths: Truths) -> list[float]:
     return [bits_lost(in_doubles(written, at), truth) for at, truth in truths]
 
 
+def _innocent(body: Expr, truths: Truths) -> bool:
+    """Whether the arithmetic of `body` loses hardly anything of what it is given by functions, which no form of the
+    arithmetic changes: the sine of a large number is as wrong as that number makes it."""
+    names = {node: ref(f"?of{k}") for k, node in enumerate(symbols(body)) if not isinstance(node, (Ref, Const))}
+    if not names:
+        return False
+    with mp.workprec(DIGITS[0]):
+        given = [{**at, **{new: value_of_formula(node, at) for node, new in names.items()}} for at, _ in truths]
+    if not all(mp.isfinite(value) for at in given for value in at.values()):
+        return False
+    outer = substitute(body, names)
+    near = [{leaf: mpmath.mpf(float(value)) for leaf, value in at.items()} for at in given]
+    found = _truths(outer, near)
+    return len(found) == len(near) and mean(_lost(outer, found)) < BAD
+
+
 def _wrecked(lost: list[float], best: list[float]) -> bool:
     """Whether there are more points at which hardly a digit is right: a range of numbers, and not chance."""
     mine, others = (sum(x > WRECKED for x in some) for some in (lost, best))
@@ -261,9 +279,9 @@ def _wrecked(lost: list[float], best: list[float]) -> bool:
 
 def _shortened(body: Expr, loss: float, truths: Truths) -> Expr | None:
     """What hardly loses more than `body` and is half as long; or shorter, where roots of a polynomial are spoken of."""
-    least, now = _alone(body) - 1, size(body)
-    whole = together(body) if 2 * least <= now else None
-    forms = [f for f in by_roots(body) if size(f) < now - SHORTER] if least < now - SHORTER else []
+    alone, now = _alone(body) - 1, size(body)
+    whole = together(body) if 2 * max(alone, least(body)) <= now else None
+    forms = [f for f in by_roots(body) if size(f) < now - SHORTER] if alone < now - SHORTER else []
     forms += [] if whole is None or 2 * size(whole) > now else [whole]
     return next((f for f in forms if mean(_lost(f, truths)) <= loss + FEW), None)
 

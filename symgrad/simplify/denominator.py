@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from ..expr import (
@@ -29,6 +29,9 @@ from ..numerics.floating import computed
 from ..ops import OPS
 
 MANY = 300  # terms of a polynomial that is not multiplied out
+ROOTS = frozenset({"pow", "sqrt", "hypot", "root_of_sum", "abs", "sign"})  # whose squares are known
+POWERS_OF_E = frozenset({"exp", "expm1"})  # one of them may tell another
+LOGARITHMS = frozenset({"log", "log_ratio"})  # of which an exponential is known
 
 
 class _Atoms:
@@ -136,7 +139,7 @@ class _Atoms:
 
     def _exponential(self, difference: sympy.Expr) -> sympy.Expr | None:
         """exp of a sum of logarithms, each so many times as a whole number says, and of what exp is there of."""
-        logarithms = {s: _inside(n) for s, n in self.nodes.items() if operator(n) in ("log", "log_ratio")}
+        logarithms = {s: _inside(n) for s, n in self.nodes.items() if operator(n) in LOGARITHMS}
         if logarithms.keys().isdisjoint(difference.free_symbols):
             return None
         parts = sympy.fraction(sympy.together(difference))
@@ -214,6 +217,37 @@ def _terms(body: Expr) -> int:
     return sum(done[body])
 
 
+def symbols(body: Expr, known: Collection[str] = ROOTS | POWERS_OF_E) -> dict[Expr, int]:
+    """What stands in `body` that is no arithmetic and no `known` operator, and so is a symbol for SymPy: how often each
+    would stand there if `body` were written out."""
+    times = dict.fromkeys(computed(body), 0) | {body: 1}
+    found: dict[Expr, int] = {}
+    for node in reversed(times):
+        args: tuple[Expr, ...] = ()
+        if isinstance(node, Apply) and node.op == "pow":
+            exponent = node.args[1]
+            whole = isinstance(exponent, Const) and exponent.text is None and exponent.value.denominator <= 2
+            args = node.args[:1] if whole else ()
+        elif isinstance(node, Apply) and (OPS[node.op].arithmetic or node.op in known):
+            args = node.args
+        for a in args:
+            times[a] += times[node]
+        if times[node] and not args and not is_exact(node):
+            found[node] = times[node]
+    return found
+
+
+def least(body: Expr) -> int:
+    """So many operations are in whatever `together` may find for `body`: what is a symbol that stands at one place, and
+    that no other one tells, stands there too, and is put together by one operation less."""
+    related = [n for n in computed(body) if operator(n) in ROOTS | POWERS_OF_E | LOGARITHMS]
+    if len(related) > 1 or any(operator(n) in ROOTS for n in related):
+        return 0
+    alone = [node for node, times in symbols(body, ()).items() if times == 1]
+    inside = {n for node in alone for n in computed(node) if n is not node}
+    return size(*(n for n in alone if isinstance(n, Apply))) + sum(n not in inside for n in alone) - 1
+
+
 _ASKED: dict[str, Callable[[Expr], bool]] = {
     "": lambda n: isinstance(n, Apply) and OPS[n.op].arithmetic,
     "ratios": lambda n: operator(n) == "pow" and operator(n.args[0]) == "div",
@@ -246,7 +280,7 @@ def in_lowest_terms(body: Expr) -> Expr | None:
 def by_roots(body: Expr) -> Iterator[Expr]:
     """`body` in terms of the roots in it, over a common denominator: of r = sqrt(b**2 - 4*a*c), without c or without a,
     (b**2 - r**2)/(4*a) in the place of c. What is left factors where r is part of the factors."""
-    if not _says(body):
+    if not any(operator(n) in ROOTS for n in computed(body)) or not _says(body):
         return
     atoms = _Atoms("")
     whole = atoms.read(body)
