@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..plan import Program
 from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
 from ..plan.loops.turns import memory_per_turn
-from ..source.tree import INTEGER, Array, Cast, Function, Local, Loop, Module, Type, Verbatim, names_in, walk
+from ..source.tree import INTEGER, Array, Cast, Function, Local, Loop, Module, Type, Verbatim, contents, names_in, names_of
 from . import c_contract, c_lapack, c_threads
 from .base import Backend, template
 from .c_batch import batch, loop_of_vectors
@@ -79,12 +79,12 @@ class C(Backend):
         """The file as a tree."""
         functions, file = self._built(program)
         interface = tuple(f.function for f in functions)
-        used = names_in(*(s for f in interface for s in f.body))
+        used = names_of(n for f in interface for n in contents(f))
         constants, local = local_functions(used, file, program, self.options.single)
         if self.options.openmp:
             products = {f.stands_for: f.name for f in local if f.stands_for in c_contract.TEXTS}
             interface = tuple(c_threads.Shared(f, products).function for f in interface)
-        everywhere = used | names_in(*(s for f in local if isinstance(f, Function) for s in f.body))
+        everywhere = used | names_of(n for f in local for n in contents(f))
         math = ["math.h"] if constants or any(name in MATH for name in everywhere) else []
         includes = {name for f in local if isinstance(f, Verbatim) for name in f.includes}
         return Module(tuple(sorted(includes.union(math))), constants, (*local, *interface))
@@ -150,19 +150,17 @@ class C(Backend):
 def _has_pragma(function: Function | Verbatim) -> bool:
     if isinstance(function, Verbatim):
         return any("#pragma" in line for line in function.lines)
-    return any(isinstance(n, Loop) and (n.sums or n.work is not None) for n in walk(*function.body))
+    return any(isinstance(n, Loop) and (n.sums or n.work is not None) for n in contents(function))
 
 
 def _is_shared(function: Function | Verbatim) -> bool:
     """Whether threads share a loop of the function."""
-    return not isinstance(function, Verbatim) and any(
-        isinstance(n, Loop) and n.work is not None for n in walk(*function.body)
-    )
+    return any(isinstance(n, Loop) and n.work is not None for n in contents(function))
 
 
 def _has_root_in_loop(function: Function) -> bool:
-    loops = (n for n in walk(*function.body) if isinstance(n, Loop))
-    return any("sqrt" in names_in(n) for n in loops)
+    nodes = contents(function)
+    return "sqrt" in names_of(nodes) and "sqrt" in names_in(*(n for n in nodes if isinstance(n, Loop)))
 
 
 def guard(name: str) -> str:
@@ -172,4 +170,4 @@ def guard(name: str) -> str:
 
 def _types(functions: Sequence[Function]) -> list[Type]:
     found = [p.type for f in functions for p in f.parameters]
-    return found + [n.type for f in functions for n in walk(*f.body) if isinstance(n, (Local, Array, Cast))]
+    return found + [n.type for f in functions for n in contents(f) if isinstance(n, (Local, Array, Cast))]

@@ -123,11 +123,11 @@ class Body:
         arrays = self._arrays()
         if self._status:
             arrays = (tree.Local(self._status, Type(BOOL), Number("0"), True), *arrays)
-        known = tree.names_in(*refused, *checked, *arrays, *main)
+        known = tree.names_in(*refused, *checked, *arrays, *main) if self._extents else {}
         extents = tuple(
             tree.Local(name, Type(SIZE), self.extent(extent)) for name, extent in self._extents.items() if name in known
         )
-        early = self._extents.keys().isdisjoint(tree.names_in(*refused))
+        early = not self._extents or self._extents.keys().isdisjoint(tree.names_in(*refused))
         first, second = (refused, checked) if early else ((), (*refused, *checked))  # an extent may divide by 0
         parts = [part for part in (first, extents, second, arrays, main) if part]
         return tuple(s for number, part in enumerate(parts) for s in ((tree.Space(),) if number else ()) + part)
@@ -266,8 +266,7 @@ class Body:
         inner = self._block(loop.body, depth + 1)
         before: list[tree.Statement] = []
         innermost = not any(isinstance(n, Loop) for n in walk(loop.body))
-        if innermost and any(self._is_broken(s, depth + 1) for s in inner):
-            rows = self._rows(loop)
+        if innermost and any(self._is_broken(s, depth + 1) for s in inner) and (rows := self._rows(loop)):
             visible = {name for scope in self._scopes for name in scope.values()}
             starts = {name: start for name, start in rows.values() if name not in visible}
             self._scopes[-1].update({(e.name, start): name for e, (name, start) in rows.items() if name in starts})
@@ -475,8 +474,9 @@ def _sums(body: tree.Block, end: Expression) -> tuple[tuple[str, str], ...]:
     is not free, or they are few."""
     ways = {"+=": "+", "-=": "+", "*=": "*", "/=": "*", "max=": "max", "min=": "min"}
     found: dict[tuple[str, str], None] = {}
-    own = {node.name for node in tree.walk(*body) if isinstance(node, tree.Local)}
-    for node in tree.walk(*body):
+    statements = list(tree.statements_in(body))
+    own = {node.name for node in statements if isinstance(node, tree.Local)}
+    for node in statements:
         if isinstance(node, (tree.Return, tree.Loop)):
             return ()
         if isinstance(node, tree.Store) and node.how != "=":

@@ -166,20 +166,18 @@ class Expressions:
 
     def as_kind(self, root: Expr, kind: str) -> Expression:
         """`root` as a value of that kind."""
-        stack = [(root, kind)]
+        done, asked = self._done, (root, kind)
+        stack = [] if asked in done else [(asked, self._needs(root, kind))]
         while stack:
-            node, wanted = stack[-1]
-            if (node, wanted) in self._done:
-                stack.pop()
-                continue
-            needs = self._needs(node, wanted)
-            waiting = [n for n in needs if n not in self._done]
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            self._done[node, wanted] = self._build(node, wanted, needs, tuple(self._done[n] for n in needs))
-        return self._done[root, kind]
+            one, needs = stack[-1]
+            for other in needs:
+                if other not in done:
+                    stack.append((other, self._needs(*other)))
+                    break
+            else:
+                done[one] = self._build(*one, needs, tuple([done[n] for n in needs]))
+                del stack[-1]
+        return done[asked]
 
     def _needs(self, node: Expr, kind: str) -> list[tuple[Expr, str]]:
         """The nodes, as what kinds, that are needed for `node`."""

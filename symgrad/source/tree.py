@@ -13,9 +13,9 @@ and are compared and remembered by identity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from operator import attrgetter
 from typing import Any, Union
 
@@ -333,10 +333,33 @@ def parts_of(kind: Any) -> tuple[str, ...] | None:
     return tuple(f.name for f in fields(kind) if f.type not in ("str", "bool"))
 
 
+def statements_in(block: Block) -> Iterator[Statement]:
+    """The statements of a block, and of those inside, in order."""
+    stack = [*reversed(block)]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, If):
+            stack += [*reversed((*node.body, *node.otherwise))]
+        elif isinstance(node, Loop):
+            stack += reversed(node.body)
+
+
+@lru_cache(maxsize=16)  # about as many as a file has
+def contents(function: Function | Verbatim) -> Sequence[Any]:
+    """Every node of the body of a function."""
+    return walk(*function.body) if isinstance(function, Function) else ()
+
+
 def names_in(*roots: Node) -> dict[str, None]:
     """The names that nodes speak of, functions among them, in order."""
+    return names_of(walk(*roots))
+
+
+def names_of(nodes: Iterable[Any]) -> dict[str, None]:
+    """The names that these nodes themselves are, or call."""
     found: dict[str, None] = {}
-    for node in walk(*roots):
+    for node in nodes:
         match node:
             case Name(name=name) | Call(function=name):
                 found[name] = None
