@@ -12,7 +12,20 @@ from dataclasses import replace
 from ..plan import Program
 from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
 from ..plan.loops.turns import memory_per_turn
-from ..source.tree import INTEGER, Array, Cast, Function, Local, Loop, Module, Type, Verbatim, contents, names_in, names_of
+from ..source.tree import (
+    INTEGER,
+    Array,
+    Cast,
+    Function,
+    Local,
+    Loop,
+    Module,
+    Type,
+    Verbatim,
+    contents,
+    names_in,
+    names_of,
+)
 from . import c_contract, c_lapack, c_threads
 from .base import Backend, template
 from .c_batch import batch, loop_of_vectors

@@ -41,8 +41,14 @@ def as_real(base: Array, boolean: bool = False) -> Array:
 
 def plain_number(array: Array) -> bool:
     """Whether an array is a number of Python's, which takes the type of what it meets, and not one of NumPy's."""
-    numbers = (Num, SizeOf, Elementwise)
-    return all(isinstance(b, numbers) or isinstance(b, Var) and b.number for b in below(array))
+    stack = [array]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Elementwise):
+            stack += node.args
+        elif not (isinstance(node, (Num, SizeOf)) or isinstance(node, Var) and node.number):
+            return False
+    return True
 
 
 def below(array: Array) -> list[Array]:

@@ -35,17 +35,23 @@ def fuse(block: Block, asked: Asked, outer: Guard | None = None) -> Block:
 def _neighbours(block: Sequence[Node], asked: Asked) -> list[Node]:
     """Each node of `block` in the place it belongs to, in the order of the block."""
     done: list[Node] = []
+    met: set[object] = set()
     for node in block:
         if isinstance(node, Guard):
-            _place(done, node, asked)
+            question = node.wanted, node.when
+            _place(done, node, asked, question in met and not node.otherwise)
+            met.add(question)
         elif not (isinstance(node, Loop) and _fuse_back(done, node, asked)):
             done.append(_with_sources(done, node, asked.memory) if isinstance(node, Loop) else node)
     return done
 
 
-def _place(done: list[Node], node: Guard, asked: Asked) -> None:
+def _place(done: list[Node], node: Guard, asked: Asked, again: bool) -> None:
     """Put a guard after what is done: what it stores of accumulators right behind their loop; all else beside what is
-    done on the same condition, where nothing between is in the way."""
+    done on the same condition, where nothing between is in the way.
+
+    again  whether that condition has been met before
+    """
     memory = asked.memory
     if _keeps_accumulators(node):
         place = len(done)
@@ -57,7 +63,7 @@ def _place(done: list[Node], node: Guard, asked: Asked) -> None:
         return
     begin = _above(done, len(done))
     notes = tuple(done[begin:])
-    for place in range(begin - 1, -1, -1):
+    for place in range(begin - 1, -1, -1) if again else ():
         first = done[place]
         if not isinstance(first, Guard) or not same_guard(first, node):
             continue
