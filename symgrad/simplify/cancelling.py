@@ -261,14 +261,17 @@ def _innocent(body: Expr, truths: Truths) -> bool:
     names = {node: ref(f"?of{k}") for k, node in enumerate(symbols(body)) if not isinstance(node, (Ref, Const))}
     if not names:
         return False
-    with mp.workprec(DIGITS[0]):
-        given = [{**at, **{new: value_of_formula(node, at) for node, new in names.items()}} for at, _ in truths]
-    if not all(mp.isfinite(value) for at in given for value in at.values()):
-        return False
-    outer = substitute(body, names)
-    near = [{leaf: mpmath.mpf(float(value)) for leaf, value in at.items()} for at in given]
-    found = _truths(outer, near)
-    return len(found) == len(near) and mean(_lost(outer, found)) < BAD
+    outer, lost = substitute(body, names), list[float]()
+    for at, _ in truths:
+        with mp.workprec(DIGITS[0]):
+            of = {new: float(value_of_formula(node, at)) for node, new in names.items()}
+            near = {**at, **of}
+            exact = {leaf: mpmath.mpf(value) for leaf, value in near.items()}
+            truth = certain(outer, exact, RIGHT) if all(map(math.isfinite, near.values())) else None
+        if truth is None:
+            return False
+        lost.append(bits_lost(in_doubles(transform(outer, one_fraction), near), truth))
+    return mean(lost) < BAD
 
 
 def _wrecked(lost: list[float], best: list[float]) -> bool:
