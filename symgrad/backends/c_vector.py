@@ -117,7 +117,7 @@ static inline $real $vector_tanh($real x)
     const $bits k = $nearest_integer(y * $per_log_2);
     const $real n = $as_number(k);
     const $real r = y - n * $log_2 - n * $rest_of_log_2;
-    const $bits above = (k + 2048) & 4095; /* as vector_exp(z), which a slope reads */
+    const $bits above = (k + 2048) & 4095; /* as exp(z) is, for a slope */
     const $bits half = above / 2;
     const $real power = $power_of_2(half + 3072) * $power_of_2(above - half + 3072);
     const $real expm1_z = power * $expm1_near_0(r) + (power - $one);
