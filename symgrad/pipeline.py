@@ -113,7 +113,8 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
 def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Program:
     """What is printed in a language; `moved` are the inputs that a solver moves."""
     base, operation = backend.over or backend, backend.options.operation
-    program = plan(derive(function), base.dialect, backend.style, base.calls, operation)
+    every = backend.options.checkpoint
+    program = plan(derive(function), base.dialect, backend.style, base.calls, operation, every)
     if backend.products:
         second = plan(product(function, moved), backend.dialect, backend.style, backend.calls, operation)
         program = replace(program, unknowns=tuple(moved), product=second)

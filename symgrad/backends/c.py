@@ -46,7 +46,7 @@ class C(Backend):
 
     name = dialect = executed = "c"
     style = "loops"
-    takes = ("save", "lapack", "blas", "dtype", "accumulate", "openmp")
+    takes = ("save", "checkpoint", "lapack", "blas", "dtype", "accumulate", "openmp")
 
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)

@@ -426,7 +426,7 @@ def _row_name(element: Ref, word: str) -> str:
 def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed: Collection[str]) -> dict[str, Expr]:
     """Names for the extents that could be negative, or that nobody would want to read twice."""
     loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
-    scalars = (n.name for n in walk(nest.body) if isinstance(n, Local))
+    scalars = {n.name for n in walk(nest.body) if isinstance(n, Local)}
     sizes = (r.name for shape in shapes.values() for e in shape for r in refs(e))
     taken = Taken(shapes, (n.index.name for n in loops), scalars, sizes, ["size_t"])  # that of an index t
     found: dict[str, Expr] = {}
@@ -437,7 +437,8 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
             n.op not in ("add", "mul") if isinstance(n, Apply) else isinstance(n, Ref) and n.name in signed
             for n in postorder(extent)
         )
-        if not hard or extent.key in known:
+        inside = any(r.name in scalars for r in refs(extent))  # known only in the loop around it
+        if not hard or inside or extent.key in known:
             return
         known.add(extent.key)
         found[taken.new(*wishes)] = extent

@@ -55,6 +55,7 @@ class NumPy(PythonLanguage):
 
     name = dialect = "numpy"
     executed = "numpy"
+    takes = ("save", "checkpoint")
     style = "arrays"
 
     def module(self, program: Program, header: Sequence[str]) -> Module:

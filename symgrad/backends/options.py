@@ -17,6 +17,8 @@ class Options:
 
     save        what forward hands to backward: `minimal`, inputs and outputs, and nothing that backward can compute
                 again; `balanced`, what costs less to keep; `all` that backward reads
+    checkpoint  C and NumPy: the steps of a recurrence from one state that forward saves to the next one; backward
+                computes those between them again, and holds them. None: forward saves all
     lapack      C: functions of whole matrices call LAPACKE; without it they are refused
     blas        C: products of matrices call CBLAS where the strides of their operands allow it
     dtype       C: the type of real numbers, double or float
@@ -26,6 +28,7 @@ class Options:
     """
 
     save: str = "balanced"
+    checkpoint: int | None = None
     lapack: bool = False
     blas: bool = False
     dtype: str = "double"
@@ -39,13 +42,20 @@ class Options:
         if self.save not in SAVES:
             raise TargetError(f"{self.save!r} does not say what forward saves. Choose from {', '.join(SAVES)}.")
 
+        if self.checkpoint is not None and (type(self.checkpoint) is not int or self.checkpoint < 1):
+            raise TargetError(
+                f"{self.checkpoint!r} does not say how far apart checkpoints are: it is a number of steps, at least 1. "
+                f"About the root of the number of all steps needs the least memory."
+            )
+
     @property
     def cli_flags(self) -> tuple[str, ...]:
         """The options of the command that ask for it."""
         dtype = ("--dtype", self.dtype) if self.dtype != DTYPES[0] else ()
         save = ("--save", self.save) if self.save != DEFAULT.save else ()
+        every = ("--checkpoint", str(self.checkpoint)) if self.checkpoint is not None else ()
         flags = (f.name for f in fields(self) if getattr(self, f.name) is True)
-        return (*save, *dtype, *(f"--{name}" for name in flags))
+        return (*save, *every, *dtype, *(f"--{name}" for name in flags))
 
     @property
     def operation(self) -> float:

@@ -100,6 +100,9 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     save = click.option("--save", type=click.Choice(list(SAVES)),
                         help="What forward saves: no more than backward needs, what is cheaper to keep, or all that "
                              "backward reads.  [default: balanced]")  # fmt: skip
+    checkpoint = click.option("--checkpoint", type=click.IntRange(min=1), metavar="N",
+                              help="C, NumPy: forward saves the state of a recurrence every N steps, and backward "
+                                   "computes the others again.")  # fmt: skip
     lapack = click.option("--lapack", is_flag=True, help="C: call LAPACKE for functions of whole matrices.")
     blas = click.option("--blas", is_flag=True, help="C: call CBLAS for products of matrices.")
     dtype = click.option("--dtype", type=click.Choice(DTYPES), help="C: the type of real numbers.  [default: double]")
@@ -108,7 +111,7 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     jvp = click.option("--jvp", is_flag=True, help="PyTorch, JAX: forward mode, too.")
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
-    return plainly(jvp(openmp(dtype(accumulate(blas(lapack(save(with_ways))))))))
+    return plainly(jvp(openmp(dtype(accumulate(blas(lapack(checkpoint(save(with_ways)))))))))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -29,6 +29,7 @@ from .order import (
     alive,
     below,
     by_target,
+    components,
     equations_of,
     ordered,
     reached,

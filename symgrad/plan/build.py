@@ -18,6 +18,7 @@ from .narrow import unmasked
 from .operands import with_operands
 from .program import Procedure, Program, names_in
 from .saved import choose_saved
+from .segments import segments
 from .steps import steps
 from .subscripts import subscripts
 
@@ -30,11 +31,13 @@ def plan(
     style: str = "arrays",
     calls: Collection[str] | None = None,
     operation: float = 0.05,
+    every: int | None = None,
 ) -> Program:
     """Return what forward and backward of `derivative` compute in the target `to`, of the style `arrays` or `loops`.
 
     calls      the functions of matrices that the target has, all of them if it is None
     operation  what one operation on an element costs, where keeping the element costs 1
+    every      the steps of a recurrence from one checkpoint to the next; None without checkpoints
 
     Saved is the cheapest cut: inputs and outputs are free, and a value is computed again where that costs less than
     keeping it.
@@ -72,7 +75,10 @@ def plan(
     both = list(recorded("lowered", joint.statements, shared_once(both)))
     forward, backward = both[: border(both)], both[border(both) :]
     saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, style == "loops")
-    wanted = [*primal.outputs, *saved]
+    parts = None if every is None else segments(primal, forward, backward, tensors, names, every)
+    if parts is not None:
+        saved, again = parts.saved(forward, backward, saved, again)
+    wanted = [*primal.outputs, *saved, *(parts.recurrent if parts else ())]
     forward = list(alive(forward, wanted))
     backward = [*again, *backward]
     if style == "loops":
@@ -87,14 +93,17 @@ def plan(
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
-    reads = (*saved, *(s for _, s in derivative.seeds))
     results = {name: set[tuple[str, bool]]() for name in wanted}
-    items, turns = steps(forward, (), tensors, joint.facts, results)
+    items, turns = steps(forward, (), tensors, joint.facts, results, parts.forward if parts else None)
     first = Procedure(primal.inputs, items, (*primal.outputs,), turns)
     results = {g: own.get(g, set()) for g in gradients}
-    items, turns = steps(backward, gradients, tensors, joint.facts, results)
+    items, turns = steps(backward, gradients, tensors, joint.facts, results, parts.backward if parts else None)
+    saved += parts.checkpoints if parts else ()
+    reads = (*saved, *(s for _, s in derivative.seeds))
     second = Procedure(reads, items, gradients, turns)
-    used = {e.target for e in (*forward, *backward)} | set(joint.inputs) | set(joint.outputs)
+    if parts:
+        backward = [*backward, *second.equations]
+    used = {e.target for e in (*forward, *first.equations, *backward)} | set(joint.inputs) | set(joint.outputs)
     read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     # the shape of what is given is checked, that of a result is made
     read |= {r.name for _, name in (*derivative.seeds, *derivative.gradients) for r in refs(*tensors[name].shape)}

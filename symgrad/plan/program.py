@@ -38,6 +38,11 @@ class Step:
         """What it computes, as of a recurrence."""
         return (self.target,)
 
+    @property
+    def leaves(self) -> tuple[Step, ...]:
+        """Itself, as of a recurrence."""
+        return (self,)
+
     def mapped(self, equation: Callable[[Equation], Equation], size: Callable[[Expr], Expr]) -> Step:
         """The step with other equations; `size` is for the extent of a recurrence."""
         return replace(self, equations=tuple(map(equation, self.equations)))
@@ -65,6 +70,11 @@ class Recurrence:
     def items(self) -> tuple[Item, ...]:
         """Everything inside, in order."""
         return (*self.first, *self.turn, *self.last)
+
+    @property
+    def leaves(self) -> tuple[Step, ...]:
+        """The steps of everything inside."""
+        return tuple(step for item in self.items for step in item.leaves)
 
     @property
     def equations(self) -> tuple[Equation, ...]:

@@ -20,20 +20,24 @@ def steps(
     tensors: Mapping[str, Tensor],
     facts: Facts,
     results: Mapping[str, set[tuple[str, bool]]],
+    around: Around | None = None,
 ) -> tuple[tuple[Item, ...], tuple[Tensor, ...]]:
     """The equations by target, each after what it reads; for gradients, in their order as far as that allows.
 
     facts    what is known of the sizes
     results  what the procedure hands on, and when it must be there
+    around   puts a recurrence in segments among what stands around it
     What only one turn of a loop works with loses the axis that counts the turns; these tensors are returned, too.
     """
     equations = sorted(equations, key=lambda e: not e.plain)  # what fills a tensor comes before what adds to it
-    planner = _Planner(equations, gradients, tensors, facts, results.keys())
-    found = _conditions(planner.steps(), results)
+    planner = Planner(equations, gradients, tensors, facts, results.keys())
+    found = _conditions(around(planner) if around else planner.steps(), results)
     return found, tuple(planner.tensors[name] for name in planner.turns)
 
 
-class _Planner:
+class Planner:
+    """Orders the equations of one procedure."""
+
     def __init__(
         self,
         equations: Sequence[Equation],
@@ -50,16 +54,18 @@ class _Planner:
         self.serves = _serves(equations, gradients)
         self.readers = _readers(equations)
 
-    def steps(self) -> tuple[Item, ...]:
+    def steps(self, equations: Sequence[Equation] | None = None) -> tuple[Item, ...]:
+        """All of them, or those of some of the equations."""
         return tuple(
             self._step(item.equations[0].target, item.equations) if isinstance(item, Found) else self._loop(item, {})
-            for item in scheduled(self.equations, self.gradients)
+            for item in scheduled(self.equations if equations is None else equations, self.gradients)
         )
 
     def _step(self, target: str, equations: Sequence[Equation], how: str = "fill") -> Step:
-        return Step(target, tuple(equations), self._served(target), (), how)
+        return Step(target, tuple(equations), self.served(target), (), how)
 
-    def _served(self, target: str) -> tuple[str, ...]:
+    def served(self, target: str) -> tuple[str, ...]:
+        """The gradients that need it."""
         return tuple(g for g in self.gradients if g in self.serves[target])
 
     def _loop(self, found: FoundLoop, outside: Mapping[str, str]) -> Recurrence:
@@ -85,7 +91,7 @@ class _Planner:
             ),
             tuple(item.mapped(lambda e: _at(e, found.index), lambda size: size) for item in turn),
             tuple(self._turn(item, how) for item in found.last),
-            self._served(everything[0].target),
+            self.served(everything[0].target),
         )
 
     def _turn(self, item: FoundItem, how: Mapping[str, str]) -> Item:
@@ -119,6 +125,7 @@ class _Planner:
         return _mapped(loop, short.equation, axes), set(dropped)
 
 
+Around = Callable[[Planner], tuple[Item, ...]]
 Axes = Sequence[tuple[str, int]]
 
 

@@ -156,7 +156,7 @@ class _Builder:
             tuple(item if isinstance(item, Step) else self._numbered(item, borders) for item in some)
             for some in (loop.first, loop.turn, loop.last)
         )
-        turn = tuple(item.mapped(lambda e: borders.in_turn(put(e)), lambda size: size) for item in turn)
+        turn = tuple(item.mapped(lambda e: borders.in_turn(put(e)), lambda size: substitute(size, at)) for item in turn)
         return replace(loop, first=first, turn=turn, last=last)
 
     def _lines(self, item: Item) -> list[Line]:
@@ -169,10 +169,13 @@ class _Builder:
         first, turn, last = (
             [line for inner in some for line in self._lines(inner)] for some in (item.first, item.turn, item.last)
         )
-        body = tuple(line.statement for line in self._inlined(turn))
+        body = _asked(self._inlined(turn), item.serves)
         loop = For(item.index.name, item.extent, body, item.reverse)
-        around = (*(line.statement for line in first), loop, *(line.statement for line in last))
-        return [Line(statement, item.serves, item.when) for statement in around]
+        before, after = (
+            [replace(line, serves=line.serves or item.serves, when=item.when) for line in some]
+            for some in (first, last)
+        )
+        return [*before, Line(loop, item.serves, item.when), *after]
 
     def _accumulated(self, statements: list[Statement], scan: Accumulated) -> list[Statement]:
         """The terms of a scan, then what they are combined to; in one statement where the terms are one."""
@@ -206,6 +209,8 @@ class _Builder:
                 continue
             tensor = self.tensors[s.name]
             if tensor.named and not (self.backward and tensor.role == Role.LOCAL):
+                continue
+            if reader[s.name] <= place:  # in the next turn of a loop
                 continue
             target = result[reader[s.name]]
             assert target is not None
@@ -276,6 +281,19 @@ class _Builder:
         for serves, when, body in groups:
             statements += [Guard(serves, when, tuple(body))] if serves or when else body
         return statements
+
+
+def _asked(lines: Sequence[Line], serves: tuple[str, ...]) -> tuple[Statement, ...]:
+    """The statements in a turn of a loop, under a guard where not all that the loop serves needs them."""
+    found: list[Statement] = []
+    for line in lines:
+        if not line.serves or not {*line.serves} < {*serves}:
+            found.append(line.statement)
+        elif found and isinstance(last := found[-1], Guard) and (last.serves, last.when) == (line.serves, ()):
+            found[-1] = replace(last, body=(*last.body, line.statement))
+        else:
+            found.append(Guard(line.serves, (), (line.statement,)))
+    return tuple(found)
 
 
 def _joined(lines: Sequence[Line]) -> list[Line]:

@@ -166,7 +166,9 @@ def _guarded(step: Item, block: Block, before: Block, results: Sequence[str]) ->
     """The loops of a step under the conditions on which it is needed. A number that several gradients need, and what
     all of them do, is simply computed, if what it reads is there on no condition."""
     plain = not any(isinstance(n, Loop) for n in walk(block))
-    for_all = {*step.serves} >= {*results} and not any(r.name in results for n in walk(block) for r in stores(n))
+    guarded = {id(n) for guard in walk(block) if isinstance(guard, Guard) for n in walk(guard.body)}
+    stored = {r.name for n in walk(block) if id(n) not in guarded for r in stores(n)}
+    for_all = {*step.serves} >= {*results} and stored.isdisjoint(results)
     if len(step.serves) > 1 and not step.when and (plain or for_all):
         inside = (n for guard in before if isinstance(guard, Guard) for n in walk(guard.body))
         stored = {r.name for n in inside for r in stores(n)}
@@ -180,8 +182,8 @@ def _optional(program: Program, procedure: Procedure) -> set[str]:
     if procedure is program.forward:
         return {n for n in program.saved if n not in procedure.returns and program.table[n].role is not Role.INPUT}
     return {
-        name
-        for step in procedure.steps
-        for name in step.targets
-        if name in procedure.returns and step.serves != (name,)
+        step.target
+        for item in procedure.steps
+        for step in item.leaves
+        if step.target in procedure.returns and step.serves != (step.target,)
     }

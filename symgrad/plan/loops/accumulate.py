@@ -62,6 +62,12 @@ def _renamed(item: Item, names: Mapping[str, str], rewrite: Rewriter) -> Item:
         target = names.get(item.target, item.target)
         return replace(item, target=target, equations=tuple(map(equation, item.equations)))
     first, turn, last = (
-        tuple(_renamed(inner, names, rewrite) for inner in some) for some in (item.first, item.turn, item.last)
+        tuple(_unasked(_renamed(inner, names, rewrite)) for inner in some)
+        for some in (item.first, item.turn, item.last)
     )
     return replace(item, first=first, turn=turn, last=last)
+
+
+def _unasked(item: Item) -> Item:
+    """A part of a loop, which works in memory of its own, whichever gradients are asked for."""
+    return replace(item, serves=()) if isinstance(item, Step) else item

@@ -72,9 +72,18 @@ class Order:
         if isinstance(item, Step):
             return self.step(item)
         first, turn, last = (
-            tuple(node for inner in some for node in self.item(inner)) for some in (item.first, item.turn, item.last)
+            tuple(node for inner in some for node in self._inner(inner, item))
+            for some in (item.first, item.turn, item.last)
         )
-        return (*first, Loop(item.index, item.extent, turn, reverse=item.reverse), *last)
+        if not indices(item.extent):
+            return (*first, Loop(item.index, item.extent, turn, reverse=item.reverse), *last)
+        count = Local(self.name(f"{item.index.name}s"), item.extent, count=True)  # in the loop around it
+        return (*first, count, Loop(item.index, ref(count.name), turn, reverse=item.reverse), *last)
+
+    def _inner(self, item: Item, outer: Item) -> Block:
+        """The loops of a part of a recurrence, asked for only where not all that this serves needs it."""
+        block = self.item(item)
+        return (Guard(item.serves, (), block),) if {*item.serves} < {*outer.serves} and item.serves else block
 
     def step(self, step: Step) -> Block:
         """The loops of one step, under a note of its equations."""
