@@ -127,8 +127,8 @@ static void $contract(size_t rows, size_t columns, size_t terms, $real scale,
 )
 _GROUPS = (
     """\
-/* element[i, j] += scale * (sum over g, q of left[g, i, q] * right[g, q, j]), by strides:
-   groups of terms, such as the lines of an image */
+/* element[i, j] += scale * (sum over g, q of left[g, i, q] * right[g, q, j]), all by
+   strides: the terms come in groups, such as the lines of an image */
 """
     + _FUSED
     + """\
