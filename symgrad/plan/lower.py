@@ -222,14 +222,27 @@ def shared(
         extents, done = dict(e.box), replaced.setdefault(e.box, {})
         written = {n.key: n for n in postorder(e.body)} if place in first else {}
         order = {key: k for k, key in enumerate(written)} if calls else {}
+        whole = e.body
         for part in sorted(first.get(place, ()), key=lambda p: (sizes[p], order.get(p[0], 0))):
             body = written.get(part[0], part[0])
+            if body is whole and _is_value(e, tensors):  # the last one, of which all others are parts
+                e = e.with_body(_replaced(body, place_of, extents, done))
+                done[body] = place_of[part] = ref(e.target, *e.subscripts)
+                break
             name = names.new(*wishes(body))
             tensors[name], equation, place_of[part] = e.part(name, _replaced(body, place_of, extents, done))
             done[body] = place_of[part]
             result.append(equation)
-        result.append(e.with_body(_replaced(e.body, place_of, extents, done)))
+        else:
+            e = e.with_body(_replaced(e.body, place_of, extents, done))
+        result.append(e)
     return result
+
+
+def _is_value(e: Equation, tensors: Mapping[str, Tensor]) -> bool:
+    """Whether others may read what `e` computes in place of its body: it is no result, and has all of its elements."""
+    alone = e.reduce == "none" and e.where is None and not e.when and e.fills(tensors[e.target])
+    return alone and tensors[e.target].role == Role.LOCAL and {*e.subscripts} == {*indices(e.body)}
 
 
 def _inside(root: Expr, uses: int, parts: Container[tuple[Expr, int]]) -> list[tuple[Expr, int]]:
