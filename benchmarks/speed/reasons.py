@@ -16,15 +16,15 @@ COLUMNS = (
     "Next: slices of a few thousand points, and `out=` where it stays readable."
 )
 SAME_PRODUCTS = "The products are the same; the shape of the cotangent is checked."
-WINDOWS = "An `einsum` over windows. Next: an equation that is a convolution is the framework's."
-POOL = "The maximum of windows, and a mask over them. Next: an equation that is a pool is the framework's."
+CALLED = "The framework's own calls; what they are given is checked and copied before."
+POOL = (
+    "Ties share the gradient, where the framework gives it to the first: the counts of ties are a pass over all "
+    "windows. Next: counted in the loop that writes the gradient."
+)
 
 IN_C = {
     "ba": BA,
-    "ba_jacobian": (
-        "It is three calls of backward, each of which computes the rotation anew, with cotangents that are mostly 0. "
-        "Next: a Jacobian that is printed, as `sg.jacobian` has it in mathematics."
-    ),
+    "ba_jacobian": BA,
     "arm": "The floor knows that a joint's gradient is a moment about its axis; ours goes back through rotations.",
     "quadrotor": (
         f"{UNASKED.capitalize()}: a third of the instructions; and backward computes the stages of the step anew. "
@@ -33,19 +33,19 @@ IN_C = {
     "quadrotor_batch": f"As at a point: {UNASKED}. Next: save by cost.",
     "softmax_ce": (
         "exp twice, in forward for the sum that it saves and in backward, where the floor keeps the first in the "
-        "gradient's memory; and two divisions for each element, a tenth of the time. Next: one factor for each row."
+        "gradient's memory. Next: an array of exponentials that is saved in the memory of the gradient."
     ),
     "layer_norm": (
         f"The arguments are read seven times, by the floor three times: {UNASKED}, and each gradient has a loop of its "
         "own. Next: one loop for the gradients that are asked for."
     ),
     "gelu": (
-        "Four exponentials for each element, most of the instructions: two in erfc and two in the bell, so that "
-        "their tails keep their digits. Next: erfc and the bell share theirs."
+        "Two exponentials for each element, in erfc and in the bell, each with an exponent in two parts so that the "
+        "tail keeps its digits; the floor's erf and exp do not. Next: erfc and the bell of one argument share theirs."
     ),
     "chain": (
-        "Three exponentials for each element, in tanh, in its slope and in the sigmoid, where the goal is of one that "
-        "gives them all. Next: tanh from the exponential that its slope has."
+        "Two exponentials for each element, of tanh with its slope and of the sigmoid, and a polynomial for tanh near "
+        "0, where the goal is of one exponential that gives them all."
     ),
     "conv2d": (
         "A product for each image, row and tap, of forward and of grad_x, and each packs its panels; those of narrow "
@@ -68,8 +68,8 @@ IN_NUMPY = {
     "arm_batch": COLUMNS,
     "quadrotor_batch": COLUMNS,
     "softmax_ce": (
-        "exp of the matrix twice, in forward for the sum that it saves and in backward, and three passes to scale it. "
-        "Next: one factor for each row, in place."
+        "exp of the matrix twice, in forward for the sum that it saves and in backward. Next: what forward has "
+        "computed is saved where that costs less than to compute it again."
     ),
     "layer_norm": f"{UNASKED.capitalize()}, and sums of products make the products.",
     "gelu": (
@@ -77,7 +77,8 @@ IN_NUMPY = {
         "it keeps its digits. Next: the second one where x is large alone."
     ),
     "chain": (
-        "What several gradients share is multiplied out for each. Next: shared factors named, sums of products as `@`."
+        "Temporaries of 8 MB, which leave the cache between two operations, and `np.where(x >= 0, 1, e)` of random "
+        "signs, seven times exp. Next: a loop over slices of some thousand elements, which takes half of the time."
     ),
     "conv2d": "grad_x adds products with transposed axes; a product for each image, `@`, takes half of the time.",
     "attention": f"The products are NumPy's; {UNASKED}.",
@@ -103,8 +104,8 @@ IN_FRAMEWORKS = {
     ),
     ("max_pool2d", "symgrad torch"): POOL,
     ("max_pool2d", "symgrad torch, compiled"): POOL,
-    ("conv2d", "symgrad torch"): WINDOWS,
-    ("conv2d", "symgrad JAX"): WINDOWS,
+    ("conv2d", "symgrad torch"): CALLED,
+    ("conv2d", "symgrad JAX"): CALLED,
 }
 REASONS = {
     **{(row, OURS): why for row, why in IN_C.items()},
