@@ -36,33 +36,36 @@ def _ordered(body: Expr) -> Expr:
 
 
 def _by_rank(node: Expr) -> Expr:
-    """A quotient with what runs over fewer indices first, rounded as often as it was: an element that is divided by one
-    number keeps the division, since a reciprocal would be rounded too, and indices times sizes are exact."""
-    above, below = _apart(node)
-    rank = {f: len(indices(f)) for f in (*above, *below)}
+    """A quotient with what runs over fewer indices first, and the rest in the order in which it stays in the range. It
+    is rounded as often as it was: an element that is divided by one number keeps the division, since a reciprocal would
+    be rounded too, and indices times sizes are exact."""
+    parts = _sequence(node)
+    rank = {f: len(indices(f)) for f, _ in parts}
     most = len(indices(node))
-    few = [f for f in (*above, *below) if rank[f] < most and not isinstance(f, Const)]
-    first = min((rank[f] for f in above if f in few), default=most)
-    if len(few) < 2 or first == most or not any(f in few for f in below) or not any(r.subscripts for r in refs(node)):
+    few = [(f, below) for f, below in parts if rank[f] < most and not isinstance(f, Const)]
+    first = min((rank[f] for f, below in few if not below), default=most)
+    if len(few) < 2 or first == most or not any(below for _, below in few) or not any(r.subscripts for r in refs(node)):
         return node
-    place = {f: max(rank[f], first) for f in rank}
-    result = product(f for f in above if place[f] == first)
-    for now in range(first, most + 1):
-        if now > first:
-            result = product([result, *(f for f in above if place[f] == now)])
-        for f in below:
-            result = result / f if place[f] == now else result
+    ordered = sorted(parts, key=lambda part: max(rank[part[0]], first))
+    head = [f for f, below in ordered if rank[f] <= first and not below]
+    result = product(head)
+    for f, below in ordered:
+        if below:
+            result = result / f
+        elif rank[f] > first:
+            result = product((result, f))
     return result
 
 
-def _apart(node: Expr) -> tuple[list[Expr], list[Expr]]:
-    """What is multiplied, and what it is divided by: a product below the line is one divisor, if all of it runs over
-    the same indices."""
-    divisors: list[Expr] = []
-    while isinstance(node, Apply) and node.op == "div":
-        node, divisor = node.args
-        parts = factors(divisor)[0] if operator(divisor) == "mul" else [divisor]
-        mixed = len({frozenset(indices(f)) for f in parts}) > 1 and product(parts) is divisor
-        divisors += reversed(parts) if mixed else [divisor]
-    above, below = factors(node)
-    return above, [*below, *reversed(divisors)]
+def _sequence(node: Expr) -> list[tuple[Expr, bool]]:
+    """What is multiplied, one after the other, and whether it is below the line: a product there is one divisor, if all
+    of it runs over the same indices."""
+    found: list[tuple[Expr, bool]] = []  # the last one first
+    while isinstance(node, Apply) and node.op in PRODUCTS:
+        divided, (node, last) = node.op == "div", node.args
+        above, below = factors(last)
+        if divided:
+            mixed = len({frozenset(indices(f)) for f in above}) > 1 and not below
+            above, below = [], above if mixed else [last]
+        found += [*((f, True) for f in reversed(below)), *((f, False) for f in reversed(above))]
+    return [(node, False), *reversed(found)]
