@@ -280,7 +280,8 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
     if what in ("gradient", "value_and_gradient"):
         return gradient_of(derivative, inputs, value=what == "value_and_gradient")
     if what == "hessian":
-        return hessian_of(derive(gradient_of(derivative, inputs, value=True)), inputs)
+        slope = derive(gradient_of(derivative, inputs, value=True))
+        return hessian_of(derivative.primal, slope, inputs)
     return jacobian_of(derivative, inputs) if what == "jacobian" else gauss_newton_of(derivative, inputs)
 
 

@@ -69,13 +69,11 @@ def gauss_newton_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Funct
     return found.function("gauss_newton", derivative.primal.outputs, found.normal_equations())
 
 
-def hessian_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
-    """Of `value_and_gradient`: the value, the gradient, and its derivatives."""
-    primal = derivative.primal
-    found = _Cells(derivative, inputs, primal.outputs[1:])
-    function = found.function("hessian", primal.outputs, found.blocks("hessian"))
-    name = f"{primal.name.removesuffix('_value_and_gradient')}_hessian"
-    return replace(function, name=name, formula=f"{name}: hessian of {primal.formula.partition('gradient of ')[2]}")
+def hessian_of(primal: Function, derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
+    """The value, the gradient and its derivatives; `derivative` is that of `value_and_gradient` of `primal`."""
+    outputs = derivative.primal.outputs
+    found = _Cells(derivative, inputs, outputs[1:])
+    return found.function("hessian", outputs, found.blocks("hessian"), primal)
 
 
 def _chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
@@ -88,14 +86,20 @@ def _chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _again(
-    derivative: Derivative, kind: str, tensors: Iterable[Tensor], statements: Sequence[Equation], outputs: Sequence[str]
+    derivative: Derivative,
+    kind: str,
+    tensors: Iterable[Tensor],
+    statements: Sequence[Equation],
+    outputs: Sequence[str],
+    of: Function | None = None,
 ) -> Function:
-    """A function of the same inputs with these outputs."""
+    """A function of the same inputs with these outputs; `of` is what it is called after, if that is another one."""
     primal = derivative.primal
+    of = of or primal
     kept = alive(statements, outputs)
     roles = {**dict.fromkeys(primal.outputs, Role.LOCAL), **dict.fromkeys(outputs, Role.OUTPUT)}
     there = {*primal.inputs, *outputs, *(e.target for e in kept)}
-    name = f"{primal.name}_{kind}"
+    name = f"{of.name}_{kind}"
     return replace(
         derivative.function,
         name=name,
@@ -103,7 +107,7 @@ def _again(
         statements=kept,
         inputs=primal.inputs,
         outputs=tuple(outputs),
-        formula=f"{name}: {kind.replace('_', ' ')} of {primal.formula or primal.name}",
+        formula=f"{name}: {kind.replace('_', ' ')} of {of.formula or of.name}",
         source="",
         python=None,
     )
@@ -138,12 +142,14 @@ class _Cells:
             f"index equations; sg.vjp and sg.jvp are their products with a vector."
         )
 
-    def function(self, kind: str, outputs: Sequence[str], results: Sequence[Result]) -> Function:
+    def function(
+        self, kind: str, outputs: Sequence[str], results: Sequence[Result], of: Function | None = None
+    ) -> Function:
         joint, forward = self.derivative.function, set(self.primal.writers)
         tensors = [*joint.tensors, *(t for t, _ in results)]
         statements = [e for e in joint.statements if e.target in forward]
         statements += [e for _, equations in results for e in equations]
-        return _again(self.derivative, kind, tensors, statements, (*outputs, *(t.name for t, _ in results)))
+        return _again(self.derivative, kind, tensors, statements, (*outputs, *(t.name for t, _ in results)), of)
 
     def blocks(self, word: str = "jacobian") -> list[Result]:
         """One matrix of numbers, or an array for each output and input."""
