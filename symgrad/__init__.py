@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .ir import Derivative, Function
-    from .pipeline import accuracy, check, derived, generate, gradient, jacobian, jvp, load, vjp
+    from .pipeline import accuracy, check, derived, generate, gradient, hessian, jacobian, jvp, load, vjp
 
 __version__ = "0.1.0"
 
@@ -36,7 +36,8 @@ _HOMES = {  # a module is imported when something of it is asked for; what is no
         "UnsupportedError",
     ],
     "ir": ["Derivative", "Function"],
-    "pipeline": ["accuracy", "check", "derived", "generate", "gradient", "jacobian", "jvp", "load", "vjp"],
+    "pipeline": ["accuracy", "check", "derived", "generate", "gradient", "hessian", "jacobian", "jvp", "load",
+                 "vjp"],
 }  # fmt: skip
 
 

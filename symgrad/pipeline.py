@@ -228,12 +228,11 @@ def product(function: Function, inputs: Sequence[str]) -> Derivative:
     if point.table[point.outputs[0]].shape:
         found = tangent(stable(point), inputs)
     else:
-        try:
-            slope = gradient(point, *inputs)
-        except TargetError as error:  # it is 0 everywhere
+        derivative = derive(point)
+        if not {g for name, g in derivative.gradients if name in inputs} <= {e.target for e in derivative.equations}:
             said = f"{function.name} does not depend on all of its unknown, {', '.join(inputs)}"
-            raise UnsupportedError(f"{said}. Say what is unknown, as in --to scipy:{inputs[-1]}.") from error
-        found = differentiate(stable(slope), inputs)
+            raise UnsupportedError(f"{said}. Say what is unknown, as in --to scipy:{inputs[-1]}.")
+        found = differentiate(stable(gradient(point, *inputs)), inputs)
         wishes = {seed: f"direction_{n}" for (_, seed), n in zip(found.seeds, inputs, strict=True)}
         wishes |= {g: f"product_{n}" for n, g in found.gradients}
         names = {old: new for old, new in wishes.items() if new not in names_of(found.function)}
@@ -288,13 +287,14 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
 def jacobian(declaration: Declaration) -> Any:
     """J of a function of scalars as a SymPy matrix, one row per output; of tensors, a `Jacobian` of index equations.
 
-    The symbols are real and named as the inputs; the components of a vector `p` are `p[0], p[1], ...`.
+    Its symbols are those that the function is declared with in SymPy. Otherwise they are real, and named as the inputs;
+    the components of a vector `p` are `p[0], p[1], ...`.
     """
     derivative = derive(declaration)
     rows = entries(derivative, expand=True)
     if rows is None:
         return jacobian_equations(derivative)
-    symbols: dict[str, sympy.Symbol] = {}
+    symbols = dict(as_function(declaration).symbols)
     try:
         return sympy.Matrix([[to_sympy(cell, symbols) for cell in row] for row in rows])
     except RecursionError:
@@ -302,6 +302,11 @@ def jacobian(declaration: Declaration) -> Any:
         raise UnsupportedError(
             f"{name}: SymPy holds no formula nested as deeply as this Jacobian. vjp({name}) shows it as equations."
         ) from None
+
+
+def hessian(declaration: Declaration) -> Any:
+    """The second derivatives of one scalar output, as `jacobian` shows first ones: it is that of the gradient."""
+    return jacobian(gradient(declaration))
 
 
 def as_function(declaration: Declaration) -> Function:

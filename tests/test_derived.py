@@ -114,6 +114,24 @@ def test_what_is_the_same_in_value_and_derivatives_is_computed_once():
     assert "    jacobian[..., 0, 1] = " in text  # each element is written once, and added to nothing
 
 
+def test_zeros_are_not_stored_one_by_one():
+    text = sg.generate(sg.derived(sg.parse("f(x, y, z) = x**2 + 3*y"), "hessian"))["f_hessian_numpy.py"]
+    assert "hessian = np.zeros((*batch, 3, 3), dtype=x.dtype)\n    hessian[..., 0, 0] = 2\n    return" in text
+
+
+def test_second_derivatives_are_shown_in_the_symbols_of_the_declaration():
+    u, v = sympy.symbols("u v")
+    w = u**2 * v + sympy.sin(u * v)
+    function = sg.from_sympy("f", (u, v), w)
+    assert sg.jacobian(function) == sympy.Matrix([w]).jacobian([u, v]).applyfunc(sympy.factor_terms)
+    assert sympy.simplify(sg.hessian(function) - sympy.hessian(w, (u, v))) == sympy.zeros(2)
+    assert sg.hessian(function).subs({u: 0, v: 3}) == sympy.Matrix([[6, 1], [1, 0]])
+    assert sg.hessian(sg.parse("f(x[3], y) = x[0]*x[1] + x[1]*x[2]")).shape == (4, 4)
+    vector = sympy.Matrix(sympy.symbols("a b c"))
+    again = sg.from_sympy("g", {"p": vector}, sg.jacobian(sg.from_sympy("f", {"p": vector}, vector[0] * vector)))
+    assert_array_equal(sg.load(again).forward(np.array([2.0, 3.0, 5.0]))[0], [[4, 0, 0], [3, 2, 0], [5, 0, 2]])
+
+
 REFUSED = [
     (lambda: sg.derived(sg.parse("f(x) = x"), "curl"), TargetError, "'curl' is nothing that is derived .* jacobian"),
     (lambda: sg.derived(sg.parse("f(x) = x"), "jacobian", "u"), TargetError, "no gradient for u; choose from x"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial, reduce
 from typing import Any, TypeAlias
@@ -60,7 +61,8 @@ def from_sympy(
             lines.append(Line(target, subscripts, "none", (), body))
     short = list(named) == output_names(len(named))
     text = formula(name, tuple(draft.tensors), tuple(named), lines, bare, short)
-    function = draft.finish(tuple(named), text)
+    symbols = tuple((_text_of(place), symbol) for symbol, place in known.items())
+    function = replace(draft.finish(tuple(named), text), symbols=symbols)
     if text.startswith(f"{name}("):
         return function.with_source(text)
     header = f"{name}({', '.join(draft.tensors) if bare else function.header}) -> {', '.join(named)}"
@@ -348,8 +350,7 @@ def _twin(node: Expr, args: list[Any], symbols: Mapping[str, sympy.Symbol]) -> A
     if isinstance(node, Index):
         return symbols.get(node.name, sympy.Symbol(node.name, integer=True))
     if isinstance(node, Ref):
-        plain = not node.subscripts or node.subscripts == (_PACK,)
-        text = node.name if plain else show(node)
+        text = _text_of(node)
         return symbols.get(text, sympy.Symbol(text, real=True))
     assert isinstance(node, Apply)
     if node.op == "select":
@@ -359,6 +360,12 @@ def _twin(node: Expr, args: list[Any], symbols: Mapping[str, sympy.Symbol]) -> A
     if OPS[node.op].kind == "logic":
         args = [_truth(a) for a in args]
     return OPS[node.op].twin(*args)
+
+
+def _text_of(place: Expr) -> str:
+    """What the symbol of a number is called: `x`, `p[0]`."""
+    assert isinstance(place, Ref)
+    return place.name if place.subscripts in ((), (_PACK,)) else show(place)
 
 
 def _truth(condition: Any) -> Any:

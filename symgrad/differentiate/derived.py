@@ -41,16 +41,16 @@ def gradient_of(derivative: Derivative, inputs: Sequence[str] = (), value: bool 
     ((_, seed),) = derivative.seeds
     names = {gradients[n]: f"gradient_{n}" for n in gradients}  # its own gradients will be grad_x
     written = {e.target for e in joint.statements}
-    absent = [name for name, g in gradients.items() if g not in written]
-    if absent:
-        raise TargetError(f"{primal.name}: {gradients[absent[0]]} is 0 everywhere. Name the inputs: gradient(f, 'x').")
+    absent = [primal.table[name] for name, g in gradients.items() if g not in written]
+    boxes = [(t, primal.box_of(t.shape)) for t in absent]
+    zeros = [Equation(gradients[t.name], tuple(i for i, _ in box), "none", ZERO, box) for t, box in boxes]
 
     def put(node: Expr) -> Expr:
         if not isinstance(node, Ref):
             return node
         return ONE if node.name == seed else ref(names.get(node.name, node.name), *node.subscripts)
 
-    bodies = [e.with_body(transform(e.body, put)) for e in joint.statements]
+    bodies = [e.with_body(transform(e.body, put)) for e in (*joint.statements, *zeros)]
     statements = [replace(e, target=names.get(e.target, e.target)) for e in bodies]
     tensors = [replace(t, name=names.get(t.name, t.name)) for t in joint.tensors]
     outputs = (*(primal.outputs if value else ()), *names.values())
@@ -210,4 +210,5 @@ class _Cells:
         extents = tuple(ref(s.name) for s in self.pack)
         box = tuple(zip(self.pack, extents, strict=True))
         tensor = Tensor(name, (*extents, *shape), Dtype.REAL, Role.OUTPUT)
-        return tensor, [Equation(name, (*self.pack, *place), "none", cell, box) for place, cell in at]
+        some = [(place, cell) for place, cell in at if cell is not ZERO] or at[:1]  # where none stands, it is 0
+        return tensor, [Equation(name, (*self.pack, *place), "none", cell, box) for place, cell in some]

@@ -26,6 +26,7 @@ class Function:
     source       what prints it again: a TARGET of the command, or the formula text itself
     stabilize    whether it may be rewritten into a form that loses fewer digits
     python       the Python function that it is declared by, which takes arrays and options by name: the check asks it
+    symbols      the SymPy symbols that it is declared with, by the text of what stands for each: `x`, `p[0]`
     """
 
     name: str
@@ -40,6 +41,7 @@ class Function:
     source: str = ""
     stabilize: bool = True
     python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    symbols: tuple[tuple[str, Any], ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:

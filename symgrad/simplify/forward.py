@@ -73,7 +73,7 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
         yield "in tails", _each_node(by_tails)
         yield "stable form of inputs", _in_form(OF_INPUTS, own)
         yield "softmax", softmax
-    yield "equal reductions once", _once
+    yield "equal reductions once", equal_once
     if function.stabilize:
         yield "removable singularities", with_filled
         yield "scaled form", _in_form(SCALED)
@@ -119,7 +119,7 @@ def _constants(function: Function) -> Function:
 # equal reductions, copies, invariants, dead equations
 
 
-def _once(function: Function) -> Function:
+def equal_once(function: Function) -> Function:
     """Reductions that are equal but for the names of indices are one; who reads a later one reads the first."""
     first: dict[object, str] = {}
     same: dict[str, str] = {}

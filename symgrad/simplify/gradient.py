@@ -43,7 +43,7 @@ from ..numerics.taylor import ORIGIN
 from ..ops import OPS
 from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
-from .forward import without_dead
+from .forward import equal_once, without_dead
 from .normal import Normal, TooLarge
 from .reuse import added_up, entangled, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
@@ -73,6 +73,7 @@ def simplify(derivative: Derivative) -> Derivative:
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing))
+    function = rewritten("equal reductions once", function, equal_once(function))
     return replace(found, function=without_dead(function))
 
 
