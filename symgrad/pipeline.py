@@ -17,7 +17,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ from .errors import CheckError, TargetError, UnsupportedError
 from .ir import Derivative, Dtype, Function, as_declared, names_of, single, unknowns, with_names
 from .later import Later, sympy
 from .plan import Program, plan
+from .records import dataclass
 from .simplify import simplify, stable
 
 if TYPE_CHECKING:

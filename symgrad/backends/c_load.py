@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from ..expr import show
 from ..ir import Dtype, Tensor, bind, extent_of, shape_of
 from ..plan import Program
+from ..records import dataclass
 from ..source.python import Import, Module
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE
 from .c_compile import Library

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..expr import Expr
+from ..records import dataclass
 from ..source.tree import Function, Parameter
 
 

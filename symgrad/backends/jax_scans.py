@@ -7,7 +7,6 @@ has an array of all turns, nor has one of the gradient of the loop.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ..expr import ONE, Expr, is_exact, ref, value_of
 from ..expr.sizes import tidy
@@ -30,6 +29,7 @@ from ..plan.arrays.tree import (
     Take,
     Var,
 )
+from ..records import dataclass
 from ..source.python import Word
 
 Shapes = Mapping[str, tuple[Expr, ...]]  # of the arrays whose shapes are known

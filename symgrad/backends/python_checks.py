@@ -6,7 +6,6 @@ The messages name the function, the tensor, the size, and who told it first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ..expr import ZERO, Apply, Const, Expr, Ref, refs, show, transform
 from ..expr import ref as reference
@@ -14,6 +13,7 @@ from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays.taking import as_number
 from ..plan.arrays.tree import Array, Elementwise, Num, SizeOf, Var
+from ..records import dataclass
 from ..source import python as py
 from ..source.layout import LIMIT
 from ..source.python import NONE, Assign, Attribute, Def, Expression, Given, If, Name, Operation, Statement, Word, call

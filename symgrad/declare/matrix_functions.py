@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ..errors import ShapeError
 from ..expr import ONE, ZERO, Expr, Index, apply, index, ref
 from ..ops.matrices import MATRICES
+from ..records import dataclass
 from .draft import Draft, fresh_indices
 
 # what formula text calls them: the kinds by their names, NumPy's names for some, and sort

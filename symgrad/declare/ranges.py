@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from ..errors import ShapeError
 from ..expr import (
@@ -27,6 +26,7 @@ from ..expr.sizes import coefficient, equal, largest, most, tidy
 from ..ir import Tensor, When, show_element
 from ..ops.matrices import MATRICES
 from ..ops.matrices import sizes as row_sizes
+from ..records import dataclass
 
 EXTENT = "#extent"  # ref(EXTENT, i) is the extent of the index i, until it is known
 

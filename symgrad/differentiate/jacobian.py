@@ -12,7 +12,6 @@ from itself. This is for display; nothing is computed by way of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ..domain import NOTHING, Facts
 from ..errors import UnsupportedError
@@ -50,6 +49,7 @@ from ..ir import (
     show_equations,
     writes_once,
 )
+from ..records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

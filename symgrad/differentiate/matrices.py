@@ -14,11 +14,11 @@ coincide, the vectors have no derivative, and their rule divides by 0; that of t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from ..expr import ONE, TWO, ZERO, Expr, Index, apply, index, indices, ref, select, substitute
 from ..ir import Box, Equation, names_of
 from ..ops.matrices import MATRICES, sizes
+from ..records import dataclass
 from .joint import Joint
 
 

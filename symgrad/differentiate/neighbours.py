@@ -15,7 +15,7 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -47,6 +47,7 @@ from ..expr import (
 from ..expr.sizes import equal
 from ..ir import Dtype, Equation, Function, negation, recurrent
 from ..ops import OPS
+from ..records import dataclass
 
 BITS = 300
 POINTS = 12  # at which the pieces are compared

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import Union
 
 from ..expr import ONE, ZERO, Apply, Expr, Index, apply, conjuncts, indices, substitute
 from ..expr.polynomials import Polynomial, constant, polynomial, symbol
+from ..records import dataclass
 from .facts import Facts, fixed
 
 GE, EQ, NE = "ge", "eq", "ne"

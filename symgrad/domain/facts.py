@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref, refs
 from ..expr.polynomials import Monomial, Polynomial, polynomial
 from ..ops import OPS
+from ..records import dataclass
 
 Least = int | None  # a lower bound; None where there is none
 Terms = frozenset[tuple[Monomial, int]]

@@ -8,10 +8,10 @@ is the same class with its own forms.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
+from ..records import dataclass
 from .nodes import ARGUMENT, Apply, Const, Expr, Index, Operator, Ref
 from .traversal import postorder, substitute, transform
 

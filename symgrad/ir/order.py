@@ -8,11 +8,12 @@ gradients of such a recurrence are), and what is left within one turn may be a r
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar, Union
 
 from ..expr import Expr, Index, Ref, indices, show, substitute
 from ..expr.sizes import as_integer
+from ..records import dataclass
 from .equations import Equation
 from .text import show_element
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -23,6 +22,7 @@ from mpmath import mp
 
 from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, apply, const, is_exact, ref, substitute, transform, value_of
 from ..expr import total as summed
+from ..records import dataclass
 from .floating import bits_lost, in_doubles, value_of_formula
 from .overflow import overflow_safe_form, powers_and_functions
 

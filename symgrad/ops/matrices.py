@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import add, mul
 from typing import Any
 
@@ -31,6 +30,7 @@ from mpmath import mp
 
 from ..expr import Expr, apply
 from ..expr.sizes import as_integer
+from ..records import dataclass
 
 Rows = list[list[Any]]
 

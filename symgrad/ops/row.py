@@ -11,7 +11,7 @@ The values at kinks are torch's where those are subgradients.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from mpmath import mp
 
 from ..expr import COMMUTATIVE, ONE, Expr, apply, select
 from ..later import sympy as sympy_module
+from ..records import dataclass
 from .errors import Bound
 
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200

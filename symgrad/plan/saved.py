@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..expr import Apply, Const, Expr, Operator, Ref, postorder, refs
 from ..ir import Equation, Function, Tensor, by_target
 from ..ops import OPS
+from ..records import dataclass
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
 APART = 20  # the operations for which an element counts of an array that is put together of parts: it stands in memory

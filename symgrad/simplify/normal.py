@@ -12,7 +12,6 @@ depends on the declaration alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Set
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
 from math import prod
@@ -45,6 +44,7 @@ from ..expr import (
 from ..expr.sizes import count
 from ..ir import Box
 from ..ops import OPS
+from ..records import dataclass
 
 Atom = Union[Expr, "Sum"]
 Rational = Union[Fraction, int]  # whole ones are an int as a rule, which is ten times as fast: divide a Fraction

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..expr import ONE, Apply, Expr, Ref, ref, substitute
+from ..records import dataclass
 from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
 from .normal import times as product_of
 

@@ -9,7 +9,6 @@ are known, `SLOPES` for what the rule of differentiation makes of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ..expr import (
@@ -36,6 +35,7 @@ from ..expr import (
 )
 from ..ir import Derivative, Equation
 from ..ops import OPS
+from ..records import dataclass
 from .match import match
 
 U, V, W = ref("?u"), ref("?v"), ref("?w")

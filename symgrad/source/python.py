@@ -8,9 +8,10 @@ language: an import, a private function, a builtin, what the interface calls its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Union
 
+from ..records import dataclass
 from .tree import OBJECT, Function, Parameter, Type, parts_of, walk
 
 

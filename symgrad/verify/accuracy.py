@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from mpmath import mp
 
 from ..ir import Function
 from ..numerics.floating import bits_lost
+from ..records import dataclass
 from .adjoint import Artefact
 from .calls import Call
 from .cases import Case, one_point, refuses_infinity, refuses_nothing

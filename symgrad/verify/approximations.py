@@ -8,7 +8,6 @@ has, at points in all of its range. What calls it is then executed with that fun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ops import OPS
+from ..records import dataclass
 from .rounding import Format, Number, lift, rounding
 from .rounding.number import of
 from .text import Fault

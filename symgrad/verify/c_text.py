@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from types import FunctionType
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function, bind
+from ..records import dataclass
 from ..source.tree import Function as Head
 from ..source.tree import Parameter as Argument
 from . import c_functions, c_memory

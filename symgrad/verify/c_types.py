@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pycparser import c_ast
 
+from ..records import dataclass
 from .text import Fault
 
 DOUBLE, SIZE, INT, VOID = "double", "size", "int", "void"

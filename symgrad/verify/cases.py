@@ -6,12 +6,13 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..ir import Function
+from ..records import dataclass
 from .draws import edges
 from .logarithms import logarithms
 from .reference import Declaration

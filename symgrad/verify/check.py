@@ -12,7 +12,7 @@ and once: memory, gradients that are not asked for, a missing grad_output, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function
+from ..records import dataclass
 from ..source.tree import Function as Head
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn

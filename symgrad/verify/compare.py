@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import mpmath
@@ -11,6 +10,7 @@ import numpy as np
 from mpmath import mp
 from mpmath.libmp import to_float
 
+from ..records import dataclass
 from .rounding import Format, Notes, Number, lift
 from .rounding.array import UNSET, filled
 from .text import Array

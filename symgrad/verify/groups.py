@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..expr import refs
 from ..ir import Equation, Function
 from ..ops import COMPARISONS, OPS
 from ..ops.matrices import Matrix
+from ..records import dataclass
 from .partials import Partial, symbolic
 from .rounding import REACH
 

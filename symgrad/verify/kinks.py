@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import mpmath
@@ -20,6 +19,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ops import COMPARISONS
+from ..records import dataclass
 from .groups import Group, Visit
 from .partials import at_kink
 from .reference import Declaration, Trace

@@ -15,10 +15,12 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from multiprocessing.connection import Connection
 from time import perf_counter
 from typing import Any
+
+from ..records import dataclass
 
 SILENCE = 120.0  # seconds that one call of the printed code may take: a point takes milliseconds
 Tell = Callable[[str, Any], None]

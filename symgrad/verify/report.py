@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import mpmath
 import numpy as np
 from mpmath import mp, nstr
 
+from ..records import dataclass
 from .cases import Case, one_point
 from .compare import Judged, place
 

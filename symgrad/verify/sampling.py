@@ -6,8 +6,7 @@ sizes. Points where the declaration itself has no real, finite value are dropped
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..records import dataclass
 from .cases import Case, Sampler
 from .draws import is_pointwise
 from .pointwise import Pointwise

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -24,6 +23,7 @@ from mpmath.libmp import to_float
 from ..evaluate import evaluate
 from ..expr import Apply, indices
 from ..ir import Function, unconditional
+from ..records import dataclass
 from .cases import Case
 from .reference import Declaration, Trace
 from .rounding import REACH

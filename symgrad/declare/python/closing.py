@@ -7,12 +7,13 @@ own, with the extents that the draft found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeGuard
 
 from ...errors import ShapeError
 from ...expr import ONE, Apply, Expr, Index, indices, postorder, ref, substitute, transform
 from ...expr.sizes import largest, tidy
+from ...records import dataclass
 from ..draft import Draft
 from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, reachable, read, resolve, value
 from .scope import Scope, extents_of, usable

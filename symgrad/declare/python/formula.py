@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ...expr import ATOM, ONE, Expr, Index, Printer, Ref, indices, refs, show, substitute
 from ...ir import Equation, show_element, show_matrix
 from ...ops.matrices import MATRICES
+from ...records import dataclass
 from ..draft import fresh_indices
 
 _MOST = 8  # reductions that are written within one formula

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
+from ...records import dataclass
 from ..names import is_pack
 
 _serials = itertools.count(1)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from ...domain import Domain
@@ -17,6 +16,7 @@ from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, product, ref, 
 from ...expr.names import Names
 from ...ops import OPS
 from ...ops.matrices import MATRICES
+from ...records import dataclass
 from ..draft import Draft, fresh_letters
 from ..names import is_pack, output_names
 from .formula import Line

@@ -6,13 +6,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 from types import CodeType, FrameType
 from typing import Any
 
 from ...errors import DeclarationError
 from ...expr import Expr, Index, Ref, refs, substitute
+from ...records import dataclass
 from ..draft import Draft
 from ..names import check_name, is_pack
 from .graph import Node, Written

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...errors import DeclarationError
 from ...expr import show
 from ...ir import Dtype
+from ...records import dataclass
 from ..draft import Draft
 from ..names import check_name, is_pack
 from ..text import declare_inputs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Expr, const, is_exact, show, value_of
 from ...expr.sizes import floor_divide, tidy
+from ...records import dataclass
 from ..names import is_pack
 from .arithmetic import broadcast
 from .graph import Node, places_of, read, value

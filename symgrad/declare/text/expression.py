@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial, reduce
 
 from ...errors import FormulaError
 from ...expr import ONE, Expr, Index, Ref, apply, conjunction, const, indices, product, ref, select
 from ...ops import NAMES, OPS
+from ...records import dataclass
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
 from ..names import is_pack

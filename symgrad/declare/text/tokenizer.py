@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...errors import FormulaError
+from ...records import dataclass
 
 MAX_CHARACTERS = 20_000
 MAX_TOKENS = 5_000

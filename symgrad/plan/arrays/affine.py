@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...domain import Affine, Box, Domain
 from ...domain.atoms import linear as is_linear
@@ -29,6 +28,7 @@ from ...expr.sizes import coefficient, equal, multiples, tidy
 from ...ir import Function
 from ...ir.reads import Conditions
 from ...ops import OPS
+from ...records import dataclass
 from ..conditions import all_of
 
 Extents = Mapping[Index, Expr]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 
 from mpmath import mp
@@ -31,6 +30,7 @@ from ...expr import (
 from ...ir import Tensor
 from ...ir.reads import Conditions, evaluated, joined
 from ...ops import OPS
+from ...records import dataclass
 from ..conditions import Precondition, precondition, restricted
 from .affine import Extents, Sizes
 from .borders import padded

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeVar, Union
 
 from ...expr import Expr
+from ...records import dataclass
 from .below import below, with_parts
 from .tree import Array, ArrayNode, Item, Slice, Take
 

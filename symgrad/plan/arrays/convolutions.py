@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations
 
 from ...expr import ZERO, Expr, Index, Ref
 from ...expr.sizes import equal, tidy
+from ...records import dataclass
 from .affine import Extents
 from .affine import product as points_of
 from .borders import Widths

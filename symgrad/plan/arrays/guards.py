@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...records import dataclass
 from ..sequence import in_sequence
 from .below import below
 from .commands import Assign, Statement, Unpack, flat, tops

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Union
 
 from ...expr import Const, Expr, const, is_exact, value_of
+from ...records import dataclass
 
 
 class ArrayNode:

@@ -4,13 +4,14 @@ a condition says."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from ...domain import Affine, Domain
 from ...domain.atoms import linear
 from ...expr import ZERO, Apply, Expr, Ref, substitute
 from ...expr.polynomials import polynomial, symbol
+from ...records import dataclass
 from ..conditions import may_leave
 from .data import Loop, Node
 

@@ -8,13 +8,13 @@ complete, others of its kind, values of fewer axes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 from ...domain import Domain
 from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, ref, refs, show, substitute
 from ...ir import Dtype, Equation, Tensor, unconditional
 from ...ops import OPS
+from ...records import dataclass
 from ..program import Item, Step
 from .data import Block, Local, Node, Rewriter, root_of, with_inner, with_root
 from .reach import Reach

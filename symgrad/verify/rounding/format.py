@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import mpmath
 from mpmath import mp
 from mpmath.libmp import to_float
+
+from ...records import dataclass
 
 INF = float("inf")
 REACH = 2**14  # bits before the point of the largest number: a sine of exp(1e154) would need that many digits of pi
