@@ -101,7 +101,7 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
     backend, chosen = _backend(to, options)
     function = as_function(declaration)
     base = backend.over or backend
-    program = _planned(function, backend, unknowns(function, chosen) if backend.products else ())
+    program = _planned(_named(function, backend), backend, unknowns(function, chosen) if backend.products else ())
     real = 4 if backend.options.single else 8
     files: dict[str, str] = {}
     for language in dict.fromkeys((base, backend)):
@@ -132,10 +132,11 @@ def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict
     static  values of the static options of a declared function; `save`, what forward saves: "minimal" is no more than
             backward needs, "balanced" what is cheaper to keep than to compute again, "all" what backward reads; for C
             also `lapack`, which says whether functions of whole matrices call LAPACKE, `blas`, whether products of
-            matrices call CBLAS, `dtype`, the type of real numbers: "double" or "float", `accumulate`, which says
-            whether backward adds to the gradients' arrays, and `openmp`, whether threads share its loops; for torch and
-            JAX `jvp`, which says whether forward mode is printed; for all of them `stabilize=False` leaves the formula
-            as it is, where another form would lose fewer digits
+            matrices call CBLAS, `dtype`, the type of real numbers: "double" or "float", `index`, that of integers in
+            arrays: "int64" or "int32", `prefix`, what the name of every function, macro and file begins with,
+            `accumulate`, which says whether backward adds to the gradients' arrays, and `openmp`, whether threads share
+            its loops; for torch and JAX `jvp`, which says whether forward mode is printed; for all of them
+            `stabilize=False` leaves the formula as it is, where another form would lose fewer digits
     """
     declaration, options = _asked(declaration, static)
     return dict(printed(declaration, to, options).files)
@@ -182,7 +183,8 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
 
     how  what else `symgrad.verify.check` is told: full, seconds, seed, case, watch
     """
-    function, backend = as_function(declaration), result.backend
+    backend = result.backend
+    function = _named(as_function(declaration), backend)
     to, like = backend.name, backend.executed
     text = result if like == to else printed(declaration, like, {"save": backend.options.save})
     heads = text.backend.heads(text.program)
@@ -313,6 +315,12 @@ def hessian(declaration: Declaration) -> Any:
 def as_function(declaration: Declaration) -> Function:
     """The Function of a declaration, whichever front end it came through."""
     return as_declared(declaration.function if isinstance(declaration, Declared) else declaration)
+
+
+def _named(function: Function, backend: Backend) -> Function:
+    """The function as the language calls it."""
+    prefix = backend.options.prefix
+    return replace(function, name=prefix + function.name) if prefix else function
 
 
 def command(function: Function, to: str, backend: Backend | None = None) -> str:

@@ -46,7 +46,7 @@ class C(Backend):
 
     name = dialect = executed = "c"
     style = "loops"
-    takes = ("save", "checkpoint", "lapack", "blas", "dtype", "accumulate", "openmp")
+    takes = ("save", "checkpoint", "lapack", "blas", "dtype", "index", "prefix", "accumulate", "openmp")
 
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)
@@ -58,7 +58,7 @@ class C(Backend):
         """Return the source and the header; `header` is the text at the top of both."""
         name = program.derivative.primal.name
         module = self.module(program)
-        write = Printer(self.options.single)
+        write = Printer(self.options.single, self.options.integer)
         interface = module.interface
         values = {
             "name": name,
@@ -93,7 +93,7 @@ class C(Backend):
         functions, file = self._built(program)
         interface = tuple(f.function for f in functions)
         used = names_of(n for f in interface for n in contents(f))
-        constants, local = local_functions(used, file, program, self.options.single)
+        constants, local = local_functions(used, file, program, self.options)
         if self.options.openmp:
             products = {f.stands_for: f.name for f in local if f.stands_for in c_contract.TEXTS}
             interface = tuple(c_threads.Shared(f, products).function for f in interface)

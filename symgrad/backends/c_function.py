@@ -78,7 +78,7 @@ class Builder:
         negative = frozenset(o.name for o in self._primal.options if o.default < 0)
         vector = () if literal else (c_vector.BATCHES, c_vector.LOOPS) if batch else (c_vector.LOOPS,)
         notes = not literal and not batch
-        printer = Printer(options.single)
+        printer = Printer(options.single, options.integer)
         self._body = Body(nest, kinds, given, negative, notes, self._names, printer, vector, options.blas)
 
     def _named(self, nest: Nest, file: File) -> Names:
@@ -237,7 +237,7 @@ class Builder:
         if absent:
             lines.append(f"{listed(absent)} may be absent: NULL.")
         for macro in macros:
-            kind = f"{self._options.dtype}s" if macro.work == "work" else "elements of int64_t"
+            kind = f"{self._options.dtype}s" if macro.work == "work" else f"elements of {self._options.integer}"
             lines.append(f"{self._names.work(macro.work)} has room for {macro.call} {kind}.")
         if self._program.indexed:
             lines.append("Return 1, with nothing written, if an index is out of range.")

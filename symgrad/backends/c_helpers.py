@@ -41,16 +41,17 @@ from . import c_contract, c_lapack, c_vector, series
 from .c_expressions import Expressions, language, vectors_in
 from .c_names import File
 from .helpers import formulas, steps
+from .options import Options
 
 PI = Number("3.14159265358979323846", True)
 
 ORDER = """\
 /* order: where the elements of x stand when sorted; a stable order, NaN last */
-static void $stable_order(size_t n, const $real *restrict x, int64_t *restrict order,
-                         int64_t *restrict scratch)
+static void $stable_order(size_t n, const $real *restrict x, $integer *restrict order,
+                         $integer *restrict scratch)
 {
     for (size_t i = 0; i < n; ++i) {
-        order[i] = (int64_t)i;
+        order[i] = ($integer)i;
     }
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t start = 0; start < n; start += 2 * width) {
@@ -76,7 +77,7 @@ static void $stable_order(size_t n, const $real *restrict x, int64_t *restrict o
 
 
 def local_functions(
-    used: Iterable[str], file: File, program: Program, single: bool
+    used: Iterable[str], file: File, program: Program, options: Options
 ) -> tuple[tuple[Constant, ...], tuple[Function | Verbatim, ...]]:
     """The constants and functions of the file that its functions speak of by the names `used`, each after those that
     it calls itself."""
@@ -85,24 +86,26 @@ def local_functions(
     plain = [word.removeprefix(c_vector.PREFIX) for word in words]
     of = {**{OPS[op].spell.get("c", op): op for op in rows}, **functions(plain, "c")}
     of |= {c_vector.PREFIX + word: op for word, op in of.items() if c_vector.PREFIX + word not in c_vector.TEXTS}
-    operators = [*_operators((w for w in words if w in of), of, file, single, set())]
+    operators = [*_operators((w for w in words if w in of), of, file, options.single, set())]
     words |= dict.fromkeys(w for f in operators for w in file.words(names_in(*f.body)))
     constants = (Constant(file.local("PI"), PI, "PI"),) if "PI" in words else ()
     integers = [make(file.local(word)) for word, make in _INTEGERS.items() if word in words]
-    by_hand = [_verbatim(word, text, file, single) for word, text in _BY_HAND.items() if word in words]
-    vector = [_verbatim(word, c_vector.TEXTS[word], file, single) for word in c_vector.needed(words)]
+    by_hand = [_verbatim(word, text, file, options) for word, text in _BY_HAND.items() if word in words]
+    vector = [_verbatim(word, c_vector.TEXTS[word], file, options) for word in c_vector.needed(words)]
     lapack = [
-        _verbatim(word, text, file, single)
+        _verbatim(word, text, file, options)
         for word, text in c_lapack.texts([w for w in words if w.startswith(c_lapack.PREFIX)]).items()
     ]
     return constants, (*integers, *by_hand, *lapack, *vector, *operators)
 
 
-def _verbatim(word: str, text: str, file: File, single: bool) -> Verbatim:
-    """A function that is written by hand, with the words of its type of real numbers."""
+def _verbatim(word: str, text: str, file: File, options: Options) -> Verbatim:
+    """A function that is written by hand, with the words of its types of numbers."""
     others = (*map(c_lapack.name_of, c_lapack.NEEDS.get(word, ())), *c_vector.NEEDS.get(word, ()))
     functions = {name: file.local(name) for name in (word, *others)}
-    lines = Template(text).substitute({**_WORDS[single], **c_vector.words(single), **functions}).split("\n")
+    single = options.single
+    words = {**_WORDS[single], **c_vector.words(single), "integer": options.integer, **functions}
+    lines = Template(text).substitute(words).split("\n")
     includes = ["lapacke.h", "stdlib.h", "string.h"] if word.startswith(c_lapack.PREFIX) else []
     includes += ["math.h"] if word in c_lapack.OF_MATH else []
     includes += c_contract.INCLUDES.get(word, ())

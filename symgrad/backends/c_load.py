@@ -61,7 +61,9 @@ class Artefact:
         self.threads = options.openmp  # which a copy of the process does not have
         primal, derivative = program.derivative.primal, program.derivative
         self._program, self._primal, self._point = program, primal, point
-        stored = {**STORED, Dtype.REAL: np.float32 if self.single else np.float64}
+        self.integers = np.dtype(options.index)  # those in arrays
+        own = {Dtype.REAL: np.float32 if self.single else np.float64, Dtype.INT: self.integers}
+        stored = {**STORED, **own}
         self._types = {t.name: np.dtype(stored[t.dtype]) for t in (*primal.tensors, *program.tensors)}
         self._memory: Callable[[Shape, np.dtype[Any]], Array] = np.empty
         self._defaults = tuple(o.default for o in primal.options)
@@ -73,8 +75,8 @@ class Artefact:
         address = (lambda array: array.ctypes.data) if calls is None else calls.address
         refuse = self._checks._inputs if primal.inputs else None
         found = [*self._gradients.values(), *primal.outputs]
-        self._forward = _Compiled(program, library, forward, primal.inputs, self._results, self.single, address, refuse)
-        self._backward = _Compiled(program, library, backward, program.saved, found, self.single, address)
+        self._forward = _Compiled(program, library, forward, primal.inputs, self._results, options, address, refuse)
+        self._backward = _Compiled(program, library, backward, program.saved, found, options, address)
         self._of_inputs, self._of_saved = lru_cache(self._forward.layout), lru_cache(self._backward.layout)
 
     @property
@@ -156,7 +158,10 @@ class Artefact:
                 return array
             if array.dtype == bool and dtype == np.uint8:
                 return array.view(dtype)
-        return np.array(array, dtype=dtype, order="C")
+        found = np.array(array, dtype=dtype, order="C")
+        if dtype.kind == "i" and dtype.itemsize < array.dtype.itemsize and (found != array).any():
+            raise OverflowError(f"{self._primal.name}: {name} has {array[found != array].flat[0]}, which is no {dtype}")
+        return found
 
     def _cotangents(self, grad_output: Any, layout: Layout) -> dict[str, Array | None]:
         """The cotangents as arrays; None among several means zero."""
@@ -204,13 +209,13 @@ class _Compiled:
         function: Printed,
         names: Sequence[str],
         results: Sequence[str],
-        single: bool,
+        options: Options,
         address: Callable[[Array], int],
         refuse: Callable[..., Any] | None = None,
     ) -> None:
         self._program, self._library, self._function = program, library, function
         self._names, self._results, self._address, self._refuse = names, results, address, refuse
-        self._kinds = NUMBERS | ({REAL: ctypes.c_float} if single else {})
+        self._kinds = NUMBERS | ({REAL: ctypes.c_float} if options.single else {})
         self._call = getattr(library.functions, function.name)
         self._call.restype = None if function.function.result is None else ctypes.c_int
         kinds = (ctypes.c_void_p if p.type.pointer else self._kinds[p.type.of] for p in function.parameters)
@@ -219,8 +224,8 @@ class _Compiled:
         self._arrays = [(k, tensor) for k, p, tensor in tensors if p.type.pointer]
         self._numbers = [(k, tensor) for k, p, tensor in tensors if not p.type.pointer]
         work = [(k, p.type.of) for k, p in enumerate(function.parameters) if p.role == "work"]
-        real = np.float32 if single else np.float64
-        self._work = [(k, np.dtype(np.int64 if of == INTEGER else real)) for k, of in work]
+        real = np.float32 if options.single else np.float64
+        self._work = [(k, np.dtype(options.index if of == INTEGER else real)) for k, of in work]
 
     def layout(
         self,

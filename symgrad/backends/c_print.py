@@ -67,13 +67,13 @@ Part = Union[str, Cut, tuple[Expression, int]]  # text, a cut, or an operand and
 
 
 class Printer:
-    """Writes the trees of one file; `single` makes float of real numbers."""
+    """Writes the trees of one file; `single` makes float of real numbers, `integer` is the type of those in arrays."""
 
-    def __init__(self, single: bool = False) -> None:
+    def __init__(self, single: bool = False, integer: str = "int64_t") -> None:
         self.real = "float" if single else "double"
         self._suffix = "f" if single else ""
         self._words = {
-            REAL: self.real, SIZE: "size_t", INT: "ptrdiff_t", BOOL: "int", INTEGER: "int64_t", FLAG: "unsigned char",
+            REAL: self.real, SIZE: "size_t", INT: "ptrdiff_t", BOOL: "int", INTEGER: integer, FLAG: "unsigned char",
         }  # fmt: skip
         self._in_macro = False
 

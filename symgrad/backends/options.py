@@ -9,6 +9,7 @@ from ..errors import TargetError
 from ..records import dataclass
 
 DTYPES = ("double", "float")
+INTEGERS = ("int64", "int32")
 SAVES = {"minimal": 0.0, "balanced": 0.05, "all": inf}  # what one operation costs, where keeping an element costs 1
 
 
@@ -23,6 +24,8 @@ class Options:
     lapack      C: functions of whole matrices call LAPACKE; without it they are refused
     blas        C: products of matrices call CBLAS where the strides of their operands allow it
     dtype       C: the type of real numbers, double or float
+    index       C: the type of integers in arrays, int64 or int32
+    prefix      C: what the name of every function, macro and file begins with
     accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
     openmp      C: loops whose turns are independent are shared by threads
     jvp         torch and JAX: forward mode
@@ -33,6 +36,8 @@ class Options:
     lapack: bool = False
     blas: bool = False
     dtype: str = "double"
+    index: str = "int64"
+    prefix: str = ""
     accumulate: bool = False
     openmp: bool = False
     jvp: bool = False
@@ -40,6 +45,10 @@ class Options:
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise TargetError(f"{self.dtype!r} is no type of C that symgrad prints. Choose from {', '.join(DTYPES)}.")
+        if self.index not in INTEGERS:
+            raise TargetError(f"{self.index!r} is no type of integers in arrays. Choose from {', '.join(INTEGERS)}.")
+        if self.prefix and not (self.prefix.isascii() and self.prefix.isidentifier()):
+            raise TargetError(f"{self.prefix!r} is nothing that a name in C begins with, as rb_ is.")
         if self.save not in SAVES:
             raise TargetError(f"{self.save!r} does not say what forward saves. Choose from {', '.join(SAVES)}.")
 
@@ -52,16 +61,19 @@ class Options:
     @property
     def cli_flags(self) -> tuple[str, ...]:
         """The options of the command that ask for it."""
-        dtype = ("--dtype", self.dtype) if self.dtype != DTYPES[0] else ()
-        save = ("--save", self.save) if self.save != DEFAULT.save else ()
-        every = ("--checkpoint", str(self.checkpoint)) if self.checkpoint is not None else ()
-        flags = (f.name for f in fields(self) if getattr(self, f.name) is True)
-        return (*save, *every, *dtype, *(f"--{name}" for name in flags))
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        pairs = ((f"--{name}", "" if value is True else str(value)) for name, value in given.items())
+        return tuple(word for pair in pairs for word in pair if word)
 
     @property
     def operation(self) -> float:
         """What one operation on an element costs backward, where keeping the element costs 1."""
         return SAVES[self.save]
+
+    @property
+    def integer(self) -> str:
+        """What C calls the type of integers in arrays."""
+        return f"{self.index}_t"
 
     @property
     def single(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DTYPES, OPTIONS, SAVES, takers
+from ..backends import BACKENDS, DTYPES, INTEGERS, OPTIONS, SAVES, takers
 from ..errors import SymgradError, TargetError
 from ..later import Later
 
@@ -106,12 +106,14 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     lapack = click.option("--lapack", is_flag=True, help="C: call LAPACKE for functions of whole matrices.")
     blas = click.option("--blas", is_flag=True, help="C: call CBLAS for products of matrices.")
     dtype = click.option("--dtype", type=click.Choice(DTYPES), help="C: the type of real numbers.  [default: double]")
+    index = click.option("--index", type=click.Choice(INTEGERS), help="C: that of integers there.  [default: int64]")
+    prefix = click.option("--prefix", metavar="PREFIX", help="C: what names of functions and files begin with.")
     accumulate = click.option("--accumulate", is_flag=True, help="C: backward adds to gradients, and overwrites none.")
     openmp = click.option("--openmp", is_flag=True, help="C: threads share the loops whose turns are independent.")
     jvp = click.option("--jvp", is_flag=True, help="PyTorch, JAX: forward mode, too.")
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
-    return plainly(jvp(openmp(dtype(accumulate(blas(lapack(checkpoint(save(with_ways)))))))))
+    return plainly(jvp(openmp(dtype(index(prefix(accumulate(blas(lapack(checkpoint(save(with_ways)))))))))))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

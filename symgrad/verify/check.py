@@ -324,7 +324,7 @@ class _Checking:
         for call in drawn(self.function, np.random.default_rng([self.seed, 11]), self.full):
             shapes = {n: full_shape(self.function, n, call.inputs, call.options) for n in self.function.outputs}
             calls.append(replace(call, seeds={n: np.ones(s) for n, s in shapes.items()}))
-        found = sanitized(self.function, text, self.files, calls)
+        found = sanitized(self.function, text, self.files, calls, getattr(self.artefact, "integers", np.int64))
         if found is not None:
             said, number = found
             case = self.cases[number] if number < len(self.cases) else None

@@ -36,7 +36,6 @@ ELEMENT = 8  # bytes of one, in a workspace and in what is saved
 LIBRARIES = {"LAPACKE": "-llapacke", "CBLAS": "-lopenblas"}  # by the variable that holds other flags
 LIMIT = 120.0  # seconds
 ENDLESS = f"does not end within {LIMIT:g} s"
-STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
 NONE, GIVEN, ROOM = range(3)  # how a block begins: no memory, memory and what it holds, or memory to write to
 
 DRIVER = """
@@ -96,8 +95,9 @@ class Driver:
     slots  what it passes, in order: the role that tells it apart, and the tensor; of a workspace, whose it is
     """
 
-    def __init__(self, function: Function, text: CText, header: str) -> None:
+    def __init__(self, function: Function, text: CText, header: str, integers: Any = np.int64) -> None:
         self.function, self.text = function, text
+        self.stored = {Dtype.REAL: np.float64, Dtype.INT: integers, Dtype.BOOL: np.uint8}
         self.ending = "_batch" if text.component else ""
         heads = {which: text.heads[f"{which}{self.ending}"] for which in ("forward", "backward")}
         self.slots = {_slot(p, which): p for which, head in heads.items() for p in head.parameters}
@@ -137,11 +137,11 @@ class Driver:
             elif role == "presence" or name in function.inputs:
                 value = inputs.get(name) is not None if role else inputs.get(name)
             else:
-                dtype = np.dtype(STORED[function.table[name].dtype]) if name in shapes else None
+                dtype = np.dtype(self.stored[function.table[name].dtype]) if name in shapes else None
                 return _head(ROOM, most if dtype is None else prod(shapes[name]) * dtype.itemsize)
             if not kind.pointer:
                 return _given(0 if value is None else value, np.float64 if kind.of == REAL else np.int64)
-            return _head(NONE) if value is None else _given(value, STORED[function.table[name].dtype])
+            return _head(NONE) if value is None else _given(value, self.stored[function.table[name].dtype])
 
         return b"".join([b"\n", struct.pack("<Q", most), *(block(*slot) for slot in self.slots)])
 
@@ -167,13 +167,16 @@ def _given(value: Any, dtype: Any) -> bytes:
 
 
 def sanitized(
-    function: Function, text: CText, files: Mapping[str, str], calls: Sequence[Case]
+    function: Function, text: CText, files: Mapping[str, str], calls: Sequence[Case], integers: Any = np.int64
 ) -> tuple[str, int] | None:
-    """What the sanitizers say of the calls, and the number of the call; None if nothing, or if there are none."""
+    """What the sanitizers say of the calls, and the number of the call; None if nothing, or if there are none.
+
+    integers  the type of those in arrays
+    """
     header = next((n for n in files if n.endswith(".h")), None)
     if header is None:
         return None
-    driver = Driver(function, text, header)
+    driver = Driver(function, text, header, integers)
     sources = [n for n in files if n.endswith(".c")]
     written: dict[str, str | bytes] = {**files, "driver.c": driver.source, "calls": b"".join(map(driver.call, calls))}
     done = ran(written, [*sources, "driver.c"])

@@ -60,6 +60,64 @@ def test_the_header_says_so():
     assert sg.generate(library.layer_norm, to="c", dtype="double") == sg.generate(library.layer_norm, to="c")
 
 
+INTEGERS = ["embedding", "cross_entropy", "median", "top_k_sum", "segment_sum", "sort_descending"]
+
+
+@needs_cc
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_are_of_the_type_that_is_asked_for(name, tmp_path):
+    function = getattr(library, name)
+    report = sg.check(function, to="c", index="int32")
+    assert report.ok and report.points > 1, str(report)
+    files = sg.generate(function, to="c", index="int32")
+    for file, content in files.items():
+        tmp_path.joinpath(file).write_text(content)
+        assert " int64_t" not in content
+        assert "int32_t" in content
+    subprocess.run(["cc", *STRICT, "-O2", "-c", f"{name}.c", "-o", "out.o"], cwd=tmp_path, check=True)
+
+
+@needs_cc
+def test_integers_are_read_where_they_are():
+    artefact = sg.load(library.embedding, to="c", index="int32")
+    table, token = np.arange(6.0).reshape(3, 2), np.array([2, 0], np.int32)
+    out, saved = artefact.forward(table, token)
+    assert np.array_equal(out, table[token])
+    assert any(np.shares_memory(token, s) for s in saved)  # no copy
+    assert np.array_equal(artefact.forward(table, token.astype(np.int64))[0], out)
+    with pytest.raises(OverflowError, match="embedding: token has 4294967296, which is no int32"):
+        artefact.forward(table, np.array([0, 2**32]))
+
+
+@needs_cc
+@pytest.mark.parametrize("name", ["lora", "median", "rodrigues"])  # workspaces, functions of the file, one point
+def test_names_begin_with_the_prefix(name, tmp_path):
+    function = getattr(library, name)
+    report = sg.check(function, to="c", prefix="rb_")
+    assert report.ok and "--prefix rb_" in report.command, str(report)
+    files = sg.generate(function, to="c", prefix="rb_")
+    assert [*files] == [f"rb_{name}.c", f"rb_{name}.h"]
+    for file, content in files.items():
+        tmp_path.joinpath(file).write_text(content)
+    subprocess.run(["cc", *STRICT, "-O2", "-c", f"rb_{name}.c", "-o", "out.o"], cwd=tmp_path, check=True)
+    symbols = subprocess.check_output(["nm", "-g", "--defined-only", "out.o"], cwd=tmp_path, text=True).splitlines()
+    assert symbols
+    assert all(line.split()[-1].startswith("rb_") for line in symbols)
+    assert sg.load(function, to="c", prefix="rb_").forward is not None
+
+
+OPTIONS_REFUSED = [
+    ({"index": "int16"}, "'int16' is no type of integers in arrays. Choose from int64, int32"),
+    ({"prefix": "rb-"}, "'rb-' is nothing that a name in C begins with"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), OPTIONS_REFUSED, ids=["index", "prefix"])
+def test_what_is_no_type_or_name_is_refused(options, said):
+    with pytest.raises(TargetError, match=said):
+        sg.generate(library.embedding, to="c", **options)
+
+
 ADDED = {
     "products": library.linear,
     "one point": sg.parse("f(x, y, z) = x*sin(y) + y**2, x*y"),
