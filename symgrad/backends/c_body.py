@@ -364,8 +364,8 @@ class Body:
             how, value = "-=", value.args[0]
         elif how == "=" and isinstance(value, Apply) and value.op in _IN_PLACE and value.args[0] is node.element:
             how, value = _IN_PLACE[value.op], value.args[1]
-        elif how == "=" and isinstance(value, Apply) and value.op == "add" and value.args[1] is node.element:
-            how, value = "+=", value.args[0]
+        elif how == "=" and isinstance(value, Apply) and value.op in ("add", "mul") and value.args[1] is node.element:
+            how, value = _IN_PLACE[value.op], value.args[0]
         dtype = self._kinds.get(node.element.name, Dtype.REAL)
         double = any(a.name == node.element.name and a.name not in self._places for a in self._work)
         kind = REAL if double else SCALAR[dtype]

@@ -260,6 +260,22 @@ def test_a_column_sum_and_its_mean_share_memory():
     assert "BATCH_NORM_BACKWARD_WORK(d) (2 * (d))" in generate(library.batch_norm, to="c")["batch_norm.h"]
 
 
+READ_AGAIN = "f(x[n,m], y[n], at[n]: int): z[i] = y[i] + 3*y[at[i]]; out[j:m] = sum[i](z[i]*x[i,j])"
+
+
+@pytest.mark.parametrize(
+    ("declared", "save", "macro"),
+    [
+        pytest.param(library.cross_entropy, "minimal", "", id="read once"),
+        pytest.param(parse(READ_AGAIN), "balanced", "BACKWARD_WORK(n) ((n))", id="read again by what is added"),
+    ],
+)
+def test_a_value_stands_in_the_memory_of_a_sum_that_begins_with_it(declared, save, macro):
+    header = generate(declared, to="c", save=save)[f"{declared.name}.h"]
+    assert macro in header if macro else "WORK" not in header
+    assert pipeline.check(declared, to="c", save=save).ok
+
+
 HERE, THERE, N = index("i"), index("j"), ref("n")
 ELEMENT, OTHER = ref("p", HERE, ZERO), ref("p", HERE, ONE)
 

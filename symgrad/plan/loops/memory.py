@@ -54,7 +54,7 @@ def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporarie
         (e, *others) = step.equations
         if (
             table[step.target].dtype is not Dtype.REAL
-            or others
+            or others and (e.when or step.how != "fill")  # what they add to stands there
             or e.reduce != "none"
             or not e.plain
             or e.where is not None and step.how == "fill"
@@ -69,7 +69,9 @@ def shared_memory(steps: Sequence[Item], table: Mapping[str, Tensor], temporarie
             shape, wanted = table[name].shape, table[step.target].shape
             same = len(shape) == len(wanted) and all(a.key is b.key for a, b in zip(shape, wanted, strict=True))
             at = {r.subscripts for r in e.reads if r.name == name}
-            if same and at == {e.subscripts} and (mine.serves, mine.when) == (step.serves, step.when):
+            again = any(r.name == name for other in others for r in other.reads)  # after the first is written
+            alike = (mine.serves, mine.when) == (step.serves, step.when)
+            if same and alike and at == {e.subscripts} and not again:
                 found[name] = step.target
                 break
     return found
