@@ -22,11 +22,15 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .backends import BACKENDS, OPTIONS, asked, takers
+from .backends import BACKENDS, DERIVED, OPTIONS, PAIR, asked, takers
 from .backends.base import Artefact, Backend
 from .backends.header import CHECKSUM, header
+from .backends.options import listed
 from .declare import Declared, to_sympy
 from .differentiate import (
+    arranged,
+    chosen,
+    curved_of,
     differentiate,
     entries,
     gauss_newton_of,
@@ -34,12 +38,13 @@ from .differentiate import (
     hessian_of,
     jacobian_equations,
     jacobian_of,
+    pushed_of,
     tangent,
 )
 from .errors import CheckError, TargetError, UnsupportedError
 from .ir import Derivative, Dtype, Function, as_declared, names_of, single, unknowns, with_names
 from .later import Later, sympy
-from .plan import Program, plan
+from .plan import Beside, Program, plan
 from .records import dataclass
 from .simplify import simplify, stable
 
@@ -119,10 +124,28 @@ def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Prog
     if backend.products:
         second = plan(product(function, moved), backend.dialect, backend.style, backend.calls, operation)
         program = replace(program, unknowns=tuple(moved), product=second)
-    if backend.options.jvp:
+    options = backend.options
+    named = [*options.functions]
+    if backend.forward_mode and "jvp" in named:
+        named.remove("jvp")
         second = plan(pushed(function), backend.dialect, backend.style, backend.calls, operation)
         program = replace(program, product=second)
-    return program
+    named = [name for name in named if name not in PAIR or not options.pair]
+    beside = tuple(Beside(name, *_values(function, name, backend)) for name in named)
+    return replace(program, pair=options.pair, beside=beside)
+
+
+def _values(function: Function, what: str, backend: Backend) -> tuple[Program, Any]:
+    """The plan of the forward alone of what is derived of a function, or of the function; and its results, arranged."""
+    own = replace(stable(asked_for(function, what, backend.options.wrt)), name=function.name)  # that messages name
+    program = plan(simplify(Derivative(own, own, (), ())), backend.dialect, backend.style, backend.calls)
+    count = len(chosen(derive(function), backend.options.wrt)) if what != "forward" else 0
+    return program, arranged(what, function.outputs, own.outputs, count)
+
+
+def asked_for(function: Function, what: str, wrt: Sequence[str]) -> Function:
+    """The function of a name in a file: what is derived of the declaration, or the declaration."""
+    return function if what == "forward" else derived(function, what, wrt)
 
 
 def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict[str, str]:
@@ -135,8 +158,9 @@ def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict
             matrices call CBLAS, `dtype`, the type of real numbers: "double" or "float", `index`, that of integers in
             arrays: "int64" or "int32", `prefix`, what the name of every function, macro and file begins with,
             `accumulate`, which says whether backward adds to the gradients' arrays, and `openmp`, whether threads share
-            its loops; for torch and JAX `jvp`, which says whether forward mode is printed; for all of them
-            `stabilize=False` leaves the formula as it is, where another form would lose fewer digits
+            its loops; `functions`, what is printed, "forward, backward" or others that `derived` has the names of, and
+            `wrt`, the inputs with respect to which these are; for all of them `stabilize=False` leaves the formula as
+            it is, where another form would lose fewer digits
     """
     declaration, options = _asked(declaration, static)
     return dict(printed(declaration, to, options).files)
@@ -146,8 +170,8 @@ def load(declaration: Declaration, to: str = "numpy", check: bool = True, **stat
     """Return the printed code as an object with `forward` and `backward`, after checking it.
 
     `.forward(*inputs, **options) -> (out, saved)`; `.backward(saved, grad_output=None, needs_input_grad=None)` gives
-    one gradient per input. Raises CheckError if the code does not compute what was declared, CompilerError where the
-    machine has no C compiler.
+    one gradient per input; what else is among the `functions` returns its values first. Raises CheckError if the code
+    does not compute what was declared, CompilerError where the machine has no C compiler.
     """
     declaration, options = _asked(declaration, static)
     result = printed(declaration, to, options)
@@ -185,14 +209,26 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     """
     backend = result.backend
     function = _named(as_function(declaration), backend)
-    to, like = backend.name, backend.executed
-    text = result if like == to else printed(declaration, like, {"save": backend.options.save})
-    heads = text.backend.heads(text.program)
-    report: Report = oracle.check(function, text.files, to, artefact, text=like, heads=heads, **how)
-    options = backend.options.cli_flags
-    words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options]
+    to, like, options = backend.name, backend.executed, backend.options
+    same = {n: getattr(options, n) for n in ("save", "functions", "wrt") if n in BACKENDS[like].takes}
+    text = result if like == to else printed(declaration, like, same)
+    told = {"text": like, "heads": text.backend.heads(text.program), **how}
+    reports = [oracle.check(function, text.files, to, artefact, **told)] if result.program.pair else []
+    for beside in result.program.beside:
+        own = asked_for(function, beside.name, options.wrt)
+        origin = _origin(function, own, beside.name, options.wrt)
+        reports.append(oracle.check(own, text.files, to, artefact, origin=origin, **told))
+    report: Report = oracle.joined(function.name, reports)
+    words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options.cli_flags]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * how.get("full", False)
     return replace(report, command=shlex.join(words))
+
+
+def _origin(function: Function, own: Function, what: str, wrt: Sequence[str]) -> Any:
+    """What the check compares the derivatives of a function in a file with."""
+    inputs = chosen(derive(function), wrt) if what != "forward" else ()
+    slope = asked_for(function, "value_and_gradient", wrt) if what in ("hessian", "hvp") else None
+    return oracle.Origin(what, function, inputs, own.outputs, slope)
 
 
 def accuracy(declaration: Declaration, seed: int = 0) -> tuple[tuple[Loss, Loss], ...]:
@@ -229,19 +265,13 @@ def product(function: Function, inputs: Sequence[str]) -> Derivative:
         )
     point = single(function)
     if point.table[point.outputs[0]].shape:
-        found = tangent(stable(point), inputs)
+        found = simplify(tangent(stable(point), inputs))
     else:
         derivative = derive(point)
         if not {g for name, g in derivative.gradients if name in inputs} <= {e.target for e in derivative.equations}:
             said = f"{function.name} does not depend on all of its unknown, {', '.join(inputs)}"
             raise UnsupportedError(f"{said}. Say what is unknown, as in --to scipy:{inputs[-1]}.")
-        found = differentiate(stable(gradient(point, *inputs)), inputs)
-        wishes = {seed: f"direction_{n}" for (_, seed), n in zip(found.seeds, inputs, strict=True)}
-        wishes |= {g: f"product_{n}" for n, g in found.gradients}
-        names = {old: new for old, new in wishes.items() if new not in names_of(found.function)}
-        seeds, gradients = (tuple((n, names.get(g, g)) for n, g in some) for some in (found.seeds, found.gradients))
-        found = replace(found, function=with_names(found.function, names), seeds=seeds, gradients=gradients)
-    found = simplify(found)
+        found = _curved(gradient(point, *inputs), inputs)
     return replace(found, primal=replace(found.primal, outputs=()))
 
 
@@ -249,6 +279,16 @@ def pushed(function: Function) -> Derivative:
     """J v, for all inputs of real numbers; its primal has no outputs, as that of `product`."""
     found = jvp(function)
     return replace(found, primal=replace(found.primal, outputs=()))
+
+
+def _curved(slope: Function, inputs: Sequence[str]) -> Derivative:
+    """The Hessian times a direction, from the gradient `slope`: it is symmetric, and so this is J^T v of that."""
+    found = differentiate(stable(slope), inputs)
+    wishes = {seed: f"direction_{n}" for (_, seed), n in zip(found.seeds, inputs, strict=True)}
+    wishes |= {g: f"product_{n}" for n, g in found.gradients}
+    names = {old: new for old, new in wishes.items() if new not in names_of(found.function)}
+    seeds, gradients = (tuple((n, names.get(g, g)) for n, g in some) for some in (found.seeds, found.gradients))
+    return simplify(replace(found, function=with_names(found.function, names), seeds=seeds, gradients=gradients))
 
 
 def gradient(declaration: Declaration, *inputs: str) -> Function:
@@ -261,24 +301,26 @@ def gradient(declaration: Declaration, *inputs: str) -> Function:
     return derived(declaration, "gradient", inputs)
 
 
-DERIVED = ("gradient", "value_and_gradient", "jacobian", "hessian", "gauss_newton")
-
-
 def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) -> Function:
     """What is derived of a function, as a function of the same inputs again, as `gradient` is.
 
     what  "gradient", of one scalar output; "value_and_gradient"; "jacobian": the outputs, and their derivatives as one
           array `jacobian` (..., m, n), rows outputs and columns inputs, or `<output>_by_<input>` of vectors of literal
           size; "hessian": the value, the gradient and its derivatives; "gauss_newton": the residuals, `jacobian`, `jtj`
-          = J^T J and `jtr` = J^T r
+          = J^T J and `jtr` = J^T r; "jvp": the outputs and their tangents, of the inputs and a `tangent_<input>` for
+          each; "hvp", of one scalar output: the Hessian times a `direction_<input>` for each
     wrt   the inputs with respect to which: a name, several, or "x, y"; all of them, if none is named
 
     Of matrices the inputs and outputs are numbers, or arrays of literal size: UnsupportedError tells otherwise.
     """
-    inputs = tuple(name.strip() for name in wrt.split(",")) if isinstance(wrt, str) else tuple(wrt)
+    inputs = listed(wrt)
     if what not in DERIVED:
         raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {', '.join(DERIVED)}.")
     derivative = derive(declaration)
+    if what == "jvp":
+        return pushed_of(simplify(tangent(derivative.primal, chosen(derivative, inputs))))
+    if what == "hvp":
+        return curved_of(_curved(gradient_of(derivative, inputs), chosen(derivative, inputs)), derivative.primal)
     if what in ("gradient", "value_and_gradient"):
         return gradient_of(derivative, inputs, value=what == "value_and_gradient")
     if what == "hessian":

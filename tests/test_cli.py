@@ -219,7 +219,10 @@ def test_mistakes_are_one_message(command, target, said):
         (("derive", SQUARES), "No such command 'derive'"),
         (("check", SQUARES, "--fulll"), "--fulll"),
         (("generate", SQUARES, "--lapack"), "--lapack is an option of c. Add c to --to."),
-        (("generate", SQUARES, "--jvp", "--to", "c"), "--jvp is an option of torch and jax. Add torch to --to."),
+        (
+            ("generate", SQUARES, "--wrt", "x", "--to", "scipy"),
+            "--wrt is an option of numpy and torch and jax. Add numpy to --to.",
+        ),
     ],
 )
 def test_wrong_options(args, said):

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .options import DTYPES, INTEGERS, OPTIONS, SAVES, Options
+from .options import DERIVED, DTYPES, INTEGERS, OPTIONS, PAIR, SAVES, Options
 
 if TYPE_CHECKING:
     from .base import Backend

@@ -34,8 +34,7 @@ def header(program: Program, command: str, jacobian: Sequence[Sequence[Expr]] | 
     lines += [again, ""] if len(again) <= WIDTH else ["Print it again:", f"    {command}", ""]
     lines += _shapes(primal)
     lines += jacobian_lines(jacobian) if jacobian is not None else gradient_lines(program)
-    lines += _saved(program, real)
-    return lines
+    return [*lines, *_saved(program, real)] if program.pair else lines[:-1]
 
 
 def title_lines(primal: Function) -> list[str]:

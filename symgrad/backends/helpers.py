@@ -28,7 +28,7 @@ def formulas(program: Program) -> tuple[Filled, ...]:
     """The operators of a program that stand for formulas, and those that are in the formulas. Another program's may
     have the name of one of them, and the same formula in other words."""
     found: dict[Filled, None] = {}
-    waiting = [e.body for p in (program, program.product) if p for e in p.derivative.function.statements]
+    waiting = [e.body for p in program.whole for e in p.derivative.function.statements]
     while waiting:
         for node in postorder(waiting.pop()):
             if isinstance(node, Apply) and isinstance(node.op, Filled) and node.op not in found:

@@ -40,21 +40,24 @@ class Jax(PythonLanguage):
     """The target `jax`."""
 
     name = dialect = "jax"
-    takes = ("save", "jvp")
+    takes = ("save", "functions", "wrt")
+    forward_mode = True
     executed = "numpy"
     style = "arrays"
 
     def module(self, program: Program, header: Sequence[str]) -> Module:
         """The file as a tree."""
         primal = program.derivative.primal
+        if program.beside or not program.pair:
+            raise UnsupportedError(f"{primal.name}: JAX prints forward, backward and jvp. Others: --to numpy.")
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: JAX has nothing to differentiate.")
-        if self.options.jvp and self.options.save != DEFAULT.save:
+        if program.product is not None and self.options.save != DEFAULT.save:
             raise TargetError(
-                f"{primal.name}: JAX transposes what --jvp prints, and chooses itself what it saves. "
-                f"Leave out --save, or --jvp."
+                f"{primal.name}: JAX transposes jvp, and chooses itself what it saves. "
+                f"Leave out --save, or jvp among the functions."
             )
-        made = _ForwardMode if self.options.jvp else _File
+        made = _ForwardMode if program.product is not None else _File
         return made(program).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> JaxArtefact:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
 from ..expr import Ref, postorder, ref
 from ..ir import Dtype, Tensor, show_shape
-from ..plan import Program
+from ..plan import Beside, Program
 from ..plan.arrays.commands import AddAt, Guard
 from ..plan.arrays.tree import Array, Slice, Take
 from ..plan.program import SCIPY
@@ -38,6 +38,7 @@ from .python_statements import (
     flag_of,
     is_given,
     named,
+    nested,
     read_only,
     returned,
     sized,
@@ -55,7 +56,7 @@ class NumPy(PythonLanguage):
 
     name = dialect = "numpy"
     executed = "numpy"
-    takes = ("save", "checkpoint")
+    takes = ("save", "checkpoint", "functions", "wrt")
     style = "arrays"
 
     def module(self, program: Program, header: Sequence[str]) -> Module:
@@ -79,6 +80,16 @@ class NumPyStatements(Statements):
 
 
 class NumPyFile(PythonFile):
+    word = ""  # what a function beside forward and backward is called
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.beside = [_Values(b) for b in program.beside]
+        first, *others = self.files
+        for file in others:
+            if file.inputs_helper() != first.inputs_helper():
+                file.inputs = f"_{file.word}_inputs"
+
     def tree(self, like: str) -> Expressions:
         return Expressions(dtype_of(like), self.options, self.needs)
 
@@ -94,9 +105,15 @@ class NumPyFile(PythonFile):
             (*functions, *helpers),
         )
 
+    @property
+    def files(self) -> list[NumPyFile]:
+        """Those that check inputs; those that take the same call one function for it."""
+        return [*([self] if self.program.pair else []), *self.beside]
+
     def functions(self) -> list[Def]:
         """The functions that are printed."""
-        return [self._forward(), self._backward()]
+        pair = [self._forward(), self._backward()] if self.program.pair else []
+        return [*pair, *(file.function() for file in self.beside)]
 
     def imports(self) -> list[Import]:
         """What they import besides NumPy."""
@@ -105,7 +122,12 @@ class NumPyFile(PythonFile):
     # forward
 
     def _forward(self) -> Def:
-        body = _with_return(self.computed(), self.primal.outputs, self.program.saved, tuple_of(self.kept()))
+        outputs, kept = self.primal.outputs, tuple_of(self.kept())
+
+        def result(values: Sequence[Expression]) -> Expression:
+            return bare([tuple_of(values) if len(values) > 1 else values[0], kept])
+
+        body = _with_return(self.computed(), outputs, self.program.saved, result)
         about = (self.results_doc(", and what backward needs"), *self.arguments_doc())
         return Def(Word("forward"), tuple(self.parameters()), body, about, role="forward", public=True)
 
@@ -116,7 +138,7 @@ class NumPyFile(PythonFile):
     def computed(self) -> list[py.Statement]:
         """The statements of forward before its return."""
         inputs = named(self.primal.inputs)
-        first = [Assign(bare(inputs), call("_inputs", *inputs, *named(self.checked())))] if inputs else []
+        first = [Assign(bare(inputs), call(self.inputs, *inputs, *named(self.checked())))] if inputs else []
         return self.begun(NumPyStatements(self._typed(), lambda guard: conditions(guard, {}, None, NEEDS)), first)
 
     def _typed(self) -> Expressions:
@@ -242,11 +264,13 @@ class NumPyFile(PythonFile):
 
     def _helpers(self) -> list[py.Definition]:
         helpers: list[py.Definition] = []
-        if self.primal.inputs:
-            helpers.append(inputs_helper(self.program, range_refused(outside, Expressions(Word("")))))
-        helpers += type_helpers(self.primal, "np")
+        for file in self.files:
+            if file.primal.inputs:
+                helpers += [h for h in [file.inputs_helper()] if h not in helpers]
+        for file in self.files:
+            helpers += [h for h in type_helpers(file.primal, "np") if h not in helpers]
         seeds = self.program.derivative.seeds
-        if self._whole_output():
+        if self._whole_output() or not self.program.pair:
             pass
         elif len(seeds) > 1:
             helpers.append(cotangents_helper(self.primal.name, [o for o, _ in seeds]))
@@ -256,9 +280,34 @@ class NumPyFile(PythonFile):
             helpers.append(cotangent_helper(self.primal.name, seeds[0][0], scalar))
         return helpers
 
+    def inputs_helper(self) -> Def:
+        """What checks the inputs."""
+        return inputs_helper(self.program, range_refused(outside, Expressions(Word(""))), word=self.inputs)
+
+
+class _Values(NumPyFile):
+    """A function beside forward and backward: it saves nothing."""
+
+    def __init__(self, beside: Beside) -> None:
+        super().__init__(beside.program)
+        self.word, self.results = beside.name, beside.results
+
+    def function(self) -> Def:
+        """The function."""
+        body = _with_return(self.computed(), self.primal.outputs, (), self.arranged)
+        about = (*self.arranged_doc(self.results), *self.arguments_doc())
+        return Def(Word(self.word), tuple(self.parameters()), body, about, role=self.word, public=True)
+
+    def arranged(self, values: Sequence[Expression]) -> Expression:
+        """The outputs as they are returned."""
+        return nested(self.results, dict(zip(self.primal.outputs, values, strict=True)))
+
 
 def _with_return(
-    body: Sequence[py.Statement], outputs: Sequence[str], saved: Sequence[str], kept: Expression
+    body: Sequence[py.Statement],
+    outputs: Sequence[str],
+    saved: Sequence[str],
+    result: Callable[[Sequence[Expression]], Expression],
 ) -> list[py.Statement]:
     """The statements and the return; outputs that are only returned stand in the return itself while that is short."""
     last: dict[str, Expression] = {}
@@ -270,7 +319,7 @@ def _with_return(
                 break
     values = [last.get(o, Name(o)) for o in outputs]
     if len(outputs) > 1 and len(last) == len(outputs) and py.names_in(values).isdisjoint(outputs):
-        result = Return(bare([tuple_of(values), kept]))
-        if len(flat(result.value)) + len("return ") <= ROOM:
-            return [*body[: len(body) - len(last)], result]
-    return [*body, Return(bare([tuple_of(named(outputs)) if len(outputs) > 1 else Name(outputs[0]), kept]))]
+        whole = Return(result(values))
+        if len(flat(whole.value)) + len("return ") <= ROOM:
+            return [*body[: len(body) - len(last)], whole]
+    return [*body, Return(result(named(outputs)))]

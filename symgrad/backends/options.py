@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from math import inf
 
@@ -10,6 +11,8 @@ from ..records import dataclass
 
 DTYPES = ("double", "float")
 INTEGERS = ("int64", "int32")
+PAIR = ("forward", "backward")
+DERIVED = ("gradient", "value_and_gradient", "jacobian", "hessian", "gauss_newton", "jvp", "hvp")
 SAVES = {"minimal": 0.0, "balanced": 0.05, "all": inf}  # what one operation costs, where keeping an element costs 1
 
 
@@ -28,7 +31,8 @@ class Options:
     prefix      C: what the name of every function, macro and file begins with
     accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
     openmp      C: loops whose turns are independent are shared by threads
-    jvp         torch and JAX: forward mode
+    functions   the functions that are printed, of PAIR and DERIVED
+    wrt         the inputs with respect to which those of DERIVED are; all of real numbers, if none is named
     """
 
     save: str = "balanced"
@@ -40,9 +44,13 @@ class Options:
     prefix: str = ""
     accumulate: bool = False
     openmp: bool = False
-    jvp: bool = False
+    functions: tuple[str, ...] = PAIR
+    wrt: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("functions", "wrt"):
+            object.__setattr__(self, name, listed(getattr(self, name)))
+        self._refuse_functions()
         if self.dtype not in DTYPES:
             raise TargetError(f"{self.dtype!r} is no type of C that symgrad prints. Choose from {', '.join(DTYPES)}.")
         if self.index not in INTEGERS:
@@ -58,12 +66,30 @@ class Options:
                 f"About the root of the number of all steps needs the least memory."
             )
 
+    def _refuse_functions(self) -> None:
+        unknown = [name for name in self.functions if name not in (*PAIR, *DERIVED)]
+        if unknown or not self.functions:
+            said = f"{unknown[0]!r} is no function that is printed" if unknown else "No function is asked for"
+            raise TargetError(f"{said}. Choose from {', '.join((*PAIR, *DERIVED))}.")
+        if "backward" in self.functions and "forward" not in self.functions:
+            raise TargetError("backward is given what forward saves: ask for both, as in forward,backward.")
+        if self.wrt and not {*DERIVED} & {*self.functions}:
+            raise TargetError(
+                f"wrt={', '.join(self.wrt)} says with respect to which inputs there are derivatives, and none of "
+                f"{', '.join(DERIVED)} is asked for. Name it among the functions."
+            )
+
+    @property
+    def pair(self) -> bool:
+        """Whether forward saves what backward reads, and both are printed."""
+        return "backward" in self.functions
+
     @property
     def cli_flags(self) -> tuple[str, ...]:
         """The options of the command that ask for it."""
         given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        pairs = ((f"--{name}", "" if value is True else str(value)) for name, value in given.items())
-        return tuple(word for pair in pairs for word in pair if word)
+        said = {n: ",".join(v) if isinstance(v, tuple) else "" if v is True else str(v) for n, v in given.items()}
+        return tuple(word for name, value in said.items() for word in (f"--{name}", value) if word)
 
     @property
     def operation(self) -> float:
@@ -79,6 +105,12 @@ class Options:
     def single(self) -> bool:
         """Whether real numbers are floats."""
         return self.dtype == "float"
+
+
+def listed(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Names, each once; "x, y" is two."""
+    found = names.split(",") if isinstance(names, str) else names
+    return tuple(dict.fromkeys(name.strip() for name in found if name.strip()))
 
 
 OPTIONS = tuple(field.name for field in fields(Options))

@@ -51,8 +51,10 @@ Refuse = Callable[[Function, RangeCheck], py.Block]
 CONVERTED = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
 
 
-def inputs_helper(program: Program, refuse: Refuse | None, one_type: Sequence[str] = ()) -> Def:
-    """`_inputs`, which checks types and shapes.
+def inputs_helper(
+    program: Program, refuse: Refuse | None, one_type: Sequence[str] = (), word: str = "_inputs"
+) -> Def:
+    """The function that checks types and shapes; `word` is what it is called.
 
     refuse    what refuses subscripts out of range; None if they are refused later
     one_type  inputs that get one dtype
@@ -76,7 +78,7 @@ def inputs_helper(program: Program, refuse: Refuse | None, one_type: Sequence[st
     if one_type:
         body.append(Assign(py.bare(named(one_type)), call("_promoted", *named(one_type))))
     return Def(
-        Word("_inputs"),
+        Word(word),
         tuple(Given(Name(n)) for n in (*primal.inputs, *options)),
         [*body, py.Return(py.bare(named(primal.inputs)))],
         ("Return the inputs as arrays; refuse what is of another type or shape.",),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..expr import Expr, Ref, refs
 from ..ir import Dtype, Tensor, show_shape
-from ..plan import Program
+from ..plan import Nested, Program
 from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
 from ..plan.program import Procedure
@@ -20,7 +20,7 @@ from .helpers import python_helpers
 from .python_expressions import Expressions
 from .python_print import flat
 from .python_sizes import name, pack_name
-from .python_statements import Statements, as_stored, counted, refused, sized, where_size_is
+from .python_statements import Statements, as_stored, counted, nested, refused, sized, where_size_is
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
@@ -30,6 +30,7 @@ class PythonModule:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.inputs = "_inputs"  # the function that checks these
         self.primal = program.derivative.primal
         self.options = [o.name for o in self.primal.options]
         self.seeds = [s for _, s in program.derivative.seeds]
@@ -112,6 +113,16 @@ class PythonModule:
         shown = ", ".join(f"{o} {show_shape(self.primal.table[o])}" for o in self.primal.outputs)
         first = f"Return {shown}{rest}."
         return first if len(first) <= 78 else f"Return {listed(self.primal.outputs)}{rest}."
+
+
+    def arranged_doc(self, results: Nested) -> list[str]:
+        """What is returned, arranged; and the shapes."""
+        if isinstance(results, str) or all(isinstance(r, str) for r in results):
+            return [self.results_doc()]
+        table = self.primal.table
+        shown = listed([f"{o} {show_shape(table[o])}" for o in self.primal.outputs])
+        lines = (f"Return {flat(nested(results, {}))}.", "", f"The results are {shown}.")
+        return [part.strip() if line else "" for line in lines for part in (cut_text(line, 0, 84) if line else [""])]
 
 
 class PythonFile(PythonModule, ABC):

@@ -115,14 +115,14 @@ class _Names:
         for function in _functions(module):
             names, words = spoken(function.parameters, function.body)
             for name in sorted(names & (words | words_in(function.name, function.decorators))):
-                self._separate(name, function)
+                self._separate(name, function, name in words)
 
     def _builtin(self, name: str) -> str:
         self.builtins = self.builtins or self.scope.new("builtins", "builtins_")
         return f"{self.builtins}.{name}"
 
-    def _separate(self, name: str, function: Def) -> None:
-        """A name that is the user's and the file's in one function."""
+    def _separate(self, name: str, function: Def, spoken_of: bool) -> None:
+        """A name that is the user's and the file's in one function; whether its lines speak of the file's."""
         inside = self.inside.setdefault(id(function), {})
         if any(p.fixed and p.name == Word(name) for p in function.parameters):
             self.yielding.setdefault(id(function), {})[name] = self.scope.new(f"{name}_")
@@ -131,6 +131,8 @@ class _Names:
         elif name in self.own:
             self.everywhere[name] = self.scope.new(f"{name}_")
         elif name in self.public:
+            if not spoken_of:
+                return  # the function's own name
             if name not in self.aliases:
                 self.aliases[name] = self.scope.new(f"_{name}")
             inside[name] = self.aliases[name]

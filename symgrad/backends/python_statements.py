@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from ..expr import ONE, Apply, Expr, Ref, apply, refs, show
 from ..ir import Function, Tensor
-from ..plan import Program
+from ..plan import Nested, Program
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Unpack, Update
 from ..plan.arrays.layout import Pattern
 from ..plan.arrays.tree import Array, Elementwise
@@ -207,6 +207,15 @@ def read_only(names: Sequence[Expression], *reads: object) -> list[Expression]:
 def tuple_of(values: Sequence[Expression]) -> Expression:
     """A tuple in brackets."""
     return py.Several(tuple(values))
+
+
+def nested(results: Nested, values: Mapping[str, Expression]) -> Expression:
+    """Results as they are arranged, in tuples; `values` stand for those that they have."""
+
+    def part(result: Nested) -> Expression:
+        return values.get(result, Name(result)) if isinstance(result, str) else tuple_of([*map(part, result)])
+
+    return part(results) if isinstance(results, str) else py.bare([*map(part, results)])
 
 
 def returned(values: Sequence[Expression]) -> Return:

@@ -46,16 +46,19 @@ class Torch(PythonLanguage):
     """The target `torch`."""
 
     name = dialect = "torch"
-    takes = ("save", "jvp")
+    takes = ("save", "functions", "wrt")
+    forward_mode = True
     executed = "numpy"
     style = "arrays"
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
         primal = program.derivative.primal
+        if program.beside or not program.pair:
+            raise UnsupportedError(f"{primal.name}: torch prints forward, backward and jvp. Others: --to numpy.")
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
-        return _File(program, self.options.jvp).module(header)
+        return _File(program, program.product is not None).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> TorchArtefact:
         """Import the printed text as a module."""

@@ -16,7 +16,8 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DTYPES, INTEGERS, OPTIONS, SAVES, takers
+from ..backends import BACKENDS, DERIVED, DTYPES, INTEGERS, OPTIONS, SAVES, takers
+from ..backends.options import listed
 from ..errors import SymgradError, TargetError
 from ..later import Later
 
@@ -74,6 +75,11 @@ def _languages(ctx: click.Context, param: click.Parameter, value: str) -> tuple[
     return names
 
 
+def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """`x,y`: the names, each once."""
+    return listed(value or "")
+
+
 def _number(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and math.isnan(value):
         raise click.BadParameter("nan is no number.", ctx, param)
@@ -110,10 +116,14 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     prefix = click.option("--prefix", metavar="PREFIX", help="C: what names of functions and files begin with.")
     accumulate = click.option("--accumulate", is_flag=True, help="C: backward adds to gradients, and overwrites none.")
     openmp = click.option("--openmp", is_flag=True, help="C: threads share the loops whose turns are independent.")
-    jvp = click.option("--jvp", is_flag=True, help="PyTorch, JAX: forward mode, too.")
+    functions = click.option("--functions", callback=_names, metavar="NAMES",
+                             help=f"What is printed: forward, backward, {', '.join(DERIVED)}, separated by commas. Of "
+                                  "PyTorch and JAX, jvp is forward mode.  [default: forward,backward]")  # fmt: skip
+    wrt = click.option("--wrt", callback=_names, metavar="INPUTS",
+                       help="The inputs with respect to which these are: x,y.  [default: all]")  # fmt: skip
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
-    return plainly(jvp(openmp(dtype(index(prefix(accumulate(blas(lapack(checkpoint(save(with_ways)))))))))))
+    return plainly(wrt(functions(openmp(dtype(index(prefix(accumulate(blas(lapack(checkpoint(save(with_ways))))))))))))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -1,7 +1,8 @@
 """Function -> Derivative: the rule of differentiation, its forward twin, and the Jacobian for people."""
 
 from .components import entries
-from .derived import gauss_newton_of, gradient_of, hessian_of, jacobian_of
+from .derived import arranged, chosen, gauss_newton_of, gradient_of, hessian_of, jacobian_of
 from .jacobian import Jacobian, jacobian_equations
+from .products import curved_of, pushed_of
 from .rule import differentiate, sloped
 from .tangent import tangent

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..errors import TargetError, UnsupportedError
 from ..expr import ONE, ZERO, Expr, Index, Ref, const, ref, total, transform
@@ -32,7 +33,7 @@ def gradient_of(derivative: Derivative, inputs: Sequence[str] = (), value: bool 
     Of a formula of numbers, which arrays of points are given to, it is the gradient at each point.
     """
     primal, joint = derivative.primal, derivative.function
-    gradients = {name: dict(derivative.gradients)[name] for name in _chosen(derivative, inputs)}
+    gradients = {name: dict(derivative.gradients)[name] for name in chosen(derivative, inputs)}
     points = primal.table[primal.outputs[0]].shape  # that each element of an input has to itself
     of_each = all(isinstance(e, Ref) and e.name in primal.packs for e in points)
     of_each &= all(primal.table[name].shape[: len(points)] == points for name in gradients)
@@ -76,7 +77,30 @@ def hessian_of(primal: Function, derivative: Derivative, inputs: Sequence[str] =
     return found.function("hessian", outputs, found.blocks("hessian"), primal)
 
 
-def _chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
+def arranged(what: str, values: Sequence[str], outputs: Sequence[str], count: int) -> Any:
+    """The outputs of what is derived of a function with the outputs `values`, by `count` inputs, as they are returned.
+
+    Values first, those of one kind together, blocks nested with outputs outside and inputs inside; one is not wrapped.
+    """
+
+    def one(parts: Sequence[Any]) -> Any:
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    if what in ("forward", "gradient", "hvp"):
+        return one(outputs)
+    first, rest = one(values), outputs[len(values) :]
+    if what == "gauss_newton":
+        return (first, *rest)
+    if what in ("value_and_gradient", "jvp"):
+        return (first, one(rest))
+    slopes = [one(rest[:count])] if what == "hessian" else []
+    blocks = rest[count:] if slopes else rest
+    count = min(count, len(blocks))  # of numbers there is one matrix
+    return (first, *slopes, one([one(blocks[k : k + count]) for k in range(0, len(blocks), count)]))
+
+
+def chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
+    """The inputs with respect to which: those that are named, or all of real numbers."""
     there = [name for name, _ in derivative.gradients]
     unknown = [name for name in inputs if name not in there]
     if unknown:
@@ -118,7 +142,7 @@ class _Cells:
 
     def __init__(self, derivative: Derivative, inputs: Sequence[str], outputs: Sequence[str] = ()) -> None:
         self.derivative, self.primal = derivative, derivative.primal
-        self.inputs = _chosen(derivative, inputs)
+        self.inputs = chosen(derivative, inputs)
         self.outputs = [o for o, _ in derivative.seeds if o in (outputs or self.primal.outputs)]
         self._refuse()
         self.rows: list[Row] = [

@@ -135,6 +135,23 @@ class Procedure:
         return tuple(e for item in self.steps for e in item.equations)
 
 
+Nested = Union[str, tuple["Nested", ...]]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A function that is printed beside forward and backward: the forward of what is derived of theirs.
+
+    name     what it is called in the file
+    program  of the derived function, without a backward
+    results  its outputs, as Python returns them: values first, those of one kind together
+    """
+
+    name: str
+    program: Program
+    results: Nested
+
+
 @dataclass(frozen=True)
 class Program:
     """What is printed.
@@ -148,6 +165,8 @@ class Program:
     unknowns         the inputs that a solver moves, in a language for solvers
     product          of the Hessian of one scalar output, or the Jacobian of others, with a vector in their shapes:
                      its forward gives what is saved alone, its backward the product
+    pair             whether forward and backward are printed
+    beside           what is printed beside them
     """
 
     derivative: Derivative
@@ -161,11 +180,18 @@ class Program:
     indexed: tuple[Subscript, ...] = ()
     unknowns: tuple[str, ...] = ()
     product: Program | None = None
+    pair: bool = True
+    beside: tuple[Beside, ...] = ()
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:
         """The tensors by name."""
         return {t.name: t for t in self.tensors}
+
+    @property
+    def whole(self) -> tuple[Program, ...]:
+        """This, and every other that is printed in the same file."""
+        return (self, *([self.product] if self.product is not None else []), *(b.program for b in self.beside))
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -6,4 +6,5 @@ column of `ops`. See `check`.
 
 from .accuracy import Loss, losses
 from .check import check
-from .report import Report
+from .origin import Origin
+from .report import Report, joined

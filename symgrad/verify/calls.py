@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..ir import Function
+from ..source.tree import Function as Head
 from .adjoint import Artefact
 from .cases import Case, refuses_infinity
-from .text import Array, gradient_key, together
+from .text import Array, flat, gradient_key, has_backward, together
+
+
+class Alone:
+    """One function of an artefact as its forward: it saves nothing."""
+
+    def __init__(self, artefact: Any, name: str) -> None:
+        self._artefact, self._name = artefact, name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._artefact, name)
+
+    def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
+        """What it returns, out of its tuples."""
+        found = flat(getattr(self._artefact, self._name)(*inputs, **options))
+        return (tuple(found) if len(found) > 1 else found[0]), None
+
+    def backward(self, *given: Any) -> Any:
+        """There is none."""
+        raise NotImplementedError
+
+    @staticmethod
+    def heads(heads: Sequence[Head], name: str) -> list[Head]:
+        """Of the functions of a file, that one as forward, and those that are no part of the interface."""
+        roles = {f"{name}{end}": f"forward{end}" for end in ("", "_batch")}
+        own = [h for h in heads if h.role in (*roles, "local", "series")]
+        return [replace(h, role=roles.get(h.role, h.role)) for h in own]
 
 
 class Call:
@@ -54,7 +82,8 @@ class Call:
                 raise ValueError(f"forward returns {len(self.outputs)} outputs")
             self.kept = [np.asarray(o).tobytes() for o in self.outputs]
             needs = (True,) * len(self.function.inputs)
-            self.grads = self.artefact.backward(self.saved, self.cotangent, needs)
+            asked = has_backward(self.function)
+            self.grads = self.artefact.backward(self.saved, self.cotangent, needs) if asked else (None,) * len(needs)
         if not isinstance(self.grads, tuple) or len(self.grads) != len(self.inputs):
             raise ValueError(f"backward returns {type(self.grads).__name__}, not one gradient per input")
         found = dict(zip(self.function.outputs, self.outputs, strict=True))
@@ -128,6 +157,8 @@ def manners(call: Call, subsets: list[tuple[bool, ...]]) -> list[tuple[str, str]
     """How backward behaves when it is asked otherwise: again, for fewer gradients, without a grad_output."""
     faults: list[tuple[str, str]] = []
     function = call.function
+    if not has_backward(function):
+        return faults
     for needs in (*subsets, (True,) * len(call.inputs)):
         grads = _again(call, call.cotangent, needs)
         if isinstance(grads, Exception):

@@ -18,7 +18,7 @@ from .logarithms import logarithms
 from .reference import Declaration
 from .rounding import DOUBLE, SINGLE
 from .symmetric import symmetric_inputs
-from .text import Array, Values, differentiable, full_shape
+from .text import Array, Values, differentiable, full_shape, has_backward
 
 LONG = 1500  # operations from which on one point takes a second
 HUGE = 1e30  # of a grad_output; a float32 has it too
@@ -195,7 +195,7 @@ class Sampler(ABC):
         numbers = {k: float(v) if not isinstance(v, int) else v for k, v in options.items()}
         for name in self.function.outputs:
             shape = full_shape(self.function, name, inputs, numbers)
-            if self.function.table[name].dtype != "real":
+            if self.function.table[name].dtype != "real" or not has_backward(self.function):
                 cotangents[name] = None
                 continue
             seed = self._seed(row.seeds, shape)

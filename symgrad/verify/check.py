@@ -26,12 +26,13 @@ from . import process
 from .adjoint import Artefact, adjoint_error, drawn
 from .c_contract import wrong_products
 from .c_text import CText
-from .calls import Call, layouts, manners, memory_faults
+from .calls import Alone, Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
 from .compare import Bounds, Judged, Limits, judge, overflow, place
 from .execution import PRECISIONS, Execution, expected_of
 from .imitation import disagreements
 from .numpy_text import NumpyText
+from .origin import Origin
 from .partials import symbolic
 from .reference import Declaration
 from .refusals import refusals
@@ -40,7 +41,7 @@ from .rounding import DOUBLE, SINGLE, Format, rounding
 from .sampling import sample
 from .sanitize import sanitized
 from .solvers import Solvers
-from .text import Array, Fault, Text, differentiable, full_shape
+from .text import Array, Fault, Text, differentiable, full_shape, has_backward, valued
 from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head]], Text]] = {
@@ -61,6 +62,7 @@ def check(
     *,
     text: str | None = None,
     heads: Sequence[Head] | None = None,
+    origin: Origin | None = None,
     full: bool = False,
     seed: int = 0,
     seconds: float | None = None,
@@ -73,6 +75,7 @@ def check(
     text     the language of `files`, which are executed as text and tell the rounding, if that is another
     heads    the functions of the text and what their parameters are; None: the artefact
              knows them
+    origin   what the function is derived of: its values alone are printed, and compared with the derivatives of that
     full     the long matrix: see `pointwise`, `tensors`, LAYOUTS and `combinations`
     seed     the same seed gives the same points
     seconds  the time that it may take; the report says what was not checked then
@@ -83,7 +86,9 @@ def check(
     heads = getattr(artefact, "heads", ()) if heads is None else heads
     languages = to.partition(":")[0], (text or to).partition(":")[0]
     artefact = getattr(artefact, "filled", artefact)  # with memory that shows what is not written
-    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case)
+    if origin is not None:
+        function, artefact, heads = valued(function), Alone(artefact, origin.what), Alone.heads(heads, origin.what)
+    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case, origin)
 
     def heard(heading: str, said: Any) -> None:
         if watch is not None and heading == "report":
@@ -131,6 +136,7 @@ class _Checking:
     full: bool
     seed: int
     only: int | None
+    origin: Origin | None = None
     text: Execution | None = None
     cases: tuple[Case, ...] = ()
     tell: process.Tell = lambda heading, said: None
@@ -193,7 +199,8 @@ class _Checking:
             said = said if self.only is None else f"there is no case {self.only}"
             self.found.fail("sampling", self.function.name, said, None)
         # of floats the driver of the sanitizers knows nothing, and differences of them tell nothing
-        others = () if self.single else (self._sanitized, self._adjoint, self._solvers)
+        others = (self._sanitized, *((self._adjoint, self._solvers) if has_backward(self.function) else ()))
+        others = () if self.single else others
         for ask in (self._refusals, self._products, *others):
             if not self.found.failures:
                 ask(None if self.text is None else self.text.text)
@@ -242,7 +249,10 @@ class _Checking:
         return None if self.text is None else self.text(case, found, replace(chosen, **own))
 
     def _witnesses(self, case: Case, found: Truth) -> None:
-        if found.kinked or not case.count or case.strided:
+        if self.origin is not None and case.count:
+            for name, wrong in self.origin.mistakes(case, found):
+                self.found.fail("witnesses", name, wrong, case)
+        if found.kinked or not case.count or case.strided or not has_backward(self.function):
             return
         most = case.count if self.full else max(1, min(WITNESSED, 6000 // self.declaration.operations))
         for part, gradients in parts(case, found.gradients, most):

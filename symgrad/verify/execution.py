@@ -14,7 +14,7 @@ from .cases import Case, combinations, refuses_nothing
 from .compare import Bounds, Judged, numbers, place, text_mismatches
 from .report import Findings
 from .rounding import DOUBLE, Format, Notes, rounding
-from .text import Array, Endless, Fault, Text, full_shape, gradient_key, together
+from .text import Array, Endless, Fault, Text, full_shape, gradient_key, has_backward, together
 from .truth import Truth
 
 PRECISIONS = (160, 330, 1300, 2700)  # bits at which a text is executed, until they tell it from the truth
@@ -69,7 +69,8 @@ class Execution:
         """The numbers of the text, what it saved, and the notes of its rounding."""
         with rounding(chosen, bits) as notes:
             outputs, saved = self.text.forward(variant, case.inputs, case.options)
-            grads = self.text.backward(variant, saved, case.seeds, (True,) * len(self.function.inputs))
+            needs = (True,) * len(self.function.inputs)
+            grads = self.text.backward(variant, saved, case.seeds, needs) if has_backward(self.function) else {}
         return together(outputs, grads), saved, notes
 
     def _compared(
@@ -116,7 +117,7 @@ class Execution:
             for outputs in self.text.partial(variant, case.inputs, case.options):
                 for name, mismatch in self._compared(case, found, outputs, bits, notes)[1]:
                     self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
-        subsets = combinations(self.function, self.full)
+        subsets = combinations(self.function, self.full) if has_backward(self.function) else []
         for needs in subsets[:2] if case.costly else subsets:  # the artefact is asked for all of them
             with rounding(DOUBLE, bits) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)

@@ -21,7 +21,7 @@ from .numpy_shim import MATH, NP, SPECIAL, Elementwise, Shim
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
 from .series import NEAR, Choice
-from .text import Fault, Kinds, Steps, Values
+from .text import Fault, Kinds, Steps, Values, flat, has_backward
 
 EITHER = "symgrad either"
 _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range
@@ -151,7 +151,7 @@ class NumpyText:
 
     def __init__(self, function: Function, files: Mapping[str, str], heads: Sequence[Head]) -> None:
         self.function = function
-        self.called = {"forward": "forward", "backward": "backward"}
+        self.called = dict(zip(*[("forward", "backward")[: 1 + has_backward(function)]] * 2, strict=True))
         self.called |= {head.role: head.name for head in heads if head.role in self.called}
         near = {head.name for head in heads if head.role == "series"}
         sources = {name: text for name, text in files.items() if name.endswith(".py")}
@@ -199,9 +199,10 @@ class NumpyText:
         defaults = {o.name: float(o.default) for o in self.function.options}
         changed = {k: v for k, v in options.items() if v != defaults[k]}
         numbers = {k: v if isinstance(v, int) else literal(v) for k, v in changed.items()}
-        out, saved = self._call("forward", *given, **numbers)
         outputs = self.function.outputs
-        results = (out,) if len(outputs) == 1 else out
+        result = self._call("forward", *given, **numbers)
+        out, saved = result if has_backward(self.function) else (tuple(flat(result)), None)
+        results = (out,) if len(outputs) == 1 and has_backward(self.function) else out
         if not isinstance(results, tuple) or len(results) != len(outputs):
             raise Fault(f"forward returns {type(out).__name__}, not {len(outputs)} outputs")
         return dict(zip(outputs, results, strict=True)), saved

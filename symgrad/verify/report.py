@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -137,6 +137,26 @@ class Report:
         return f"{most} at {points} of {self.points} points (worst: {self.accuracy.worst})"
 
 
+def joined(function: str, reports: Sequence[Report]) -> Report:
+    """One report of all functions of a file; what is found of one beside forward and backward says of which."""
+    told = [
+        f if r.function == function else replace(f, said=f"{f.said}, in {r.function}")
+        for r in reports
+        for f in r.failures
+    ]
+    worst = max((r.worst for r in reports), key=lambda w: w.ulps)
+    return replace(
+        reports[0],
+        function=function,
+        worst=worst,
+        accuracy=max((r.accuracy for r in reports), key=lambda a: a.bits),
+        failures=tuple(told),
+        losses=tuple(f for r in reports for f in r.losses),
+        stopped=next((r.stopped for r in reports if r.stopped), ""),
+        **{n: sum(getattr(r, n) for r in reports) for n in ("points", "discarded", "undecided", "planned", "seconds")},
+    )
+
+
 def short(value: Any) -> str:
     """An array in a few characters: its elements, or its shape and the first of them."""
     if value is None:
@@ -170,7 +190,8 @@ def point(label: str, inputs: Mapping[str, Any], options: Mapping[str, Any], see
     rows = [("point", label)]
     rows += [(name, short(v)) for name, v in inputs.items()]
     rows += [(name, repr(v)) for name, v in options.items()]
-    rows += [(f"grad_{name}" if several else "grad_output", short(v)) for name, v in seeds.items()]
+    given = any(v is not None for v in seeds.values())
+    rows += [(f"grad_{name}" if several else "grad_output", short(v)) for name, v in seeds.items() if given]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 

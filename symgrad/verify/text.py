@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any, Protocol
 
 import mpmath
 import numpy as np
 
 from ..ir import Function, bind, shape_of
+from ..records import dataclass
 from .sizes import cost
 
 Array = np.ndarray[Any, Any]
@@ -91,6 +93,26 @@ def gradient_key(name: str, outputs: Container[str]) -> str:
 def together(outputs: Mapping[str, Any], gradients: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs and gradients by what they are called among results."""
     return {**outputs, **{gradient_key(name, outputs): g for name, g in gradients.items()}}
+
+
+@dataclass(frozen=True)
+class Valued(Function):
+    """A function of which the values alone are printed: it saves nothing, and there is no backward."""
+
+
+def valued(function: Function) -> Valued:
+    """The function, of which the values alone are printed."""
+    return Valued(**{f.name: getattr(function, f.name) for f in fields(function)})
+
+
+def has_backward(function: Function) -> bool:
+    """Whether a backward is printed."""
+    return not isinstance(function, Valued)
+
+
+def flat(result: Any) -> list[Any]:
+    """What a function returns, out of its tuples."""
+    return [part for one in result for part in flat(one)] if isinstance(result, tuple) else [result]
 
 
 def differentiable(function: Function) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from .cases import Case
 from .reference import Declaration, Trace
 from .rounding import REACH
 from .sizes import boxes
-from .text import Array, Values, moved, together
+from .text import Array, Values, has_backward, moved, together
 
 LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
 TINY = 1e-150  # the square of a smaller input leaves no trace beside 1 at the second precision,
@@ -76,7 +76,7 @@ def truth(declaration: Declaration, case: Case) -> Truth:
         with mp.workprec(bits):
             trace = declaration.trace(case.inputs, case.options)
             outputs = {name: trace.arrays[name] for name in declaration.function.outputs}
-            gradients = trace.pull(seeds)
+            gradients = trace.pull(seeds) if has_backward(declaration.function) else {}
         after = together(outputs, gradients)
         if before:
             undecided = 0

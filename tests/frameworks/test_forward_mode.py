@@ -1,4 +1,4 @@
-"""What is printed with `jvp=True`: forward mode of torch and JAX, alone, mapped, and over and under reverse mode."""
+"""The function `jvp`: forward mode of torch and JAX, alone, mapped, and over and under reverse mode."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from symgrad import library
 from symgrad.errors import TargetError
 from symgrad.pipeline import printed
 
+JVP = ("forward", "backward", "jvp")
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),  # torch's forward mode imports it
     pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning"),  # vmap of unfold's backward
@@ -32,7 +33,7 @@ each = pytest.mark.parametrize("name", [*NAMES, *TEXTS])
 @cache
 def code(name, to):
     declared = getattr(library, name, None) or sg.parse(name)
-    return getattr(printed(declared, to, {"jvp": True}).load().module, declared_function(name).name)
+    return getattr(printed(declared, to, {"functions": JVP}).load().module, declared_function(name).name)
 
 
 @cache
@@ -142,20 +143,21 @@ def test_jax_transforms(name, jax):
 
 @pytest.mark.parametrize("to", ["torch", "jax"])
 def test_the_check_agrees(to):
-    assert sg.check(library.layer_norm, to=to, jvp=True).ok
+    assert sg.check(library.layer_norm, to=to, functions=JVP).ok
 
 
 @pytest.mark.parametrize(
     ("to", "declared", "kind", "said"),
     [
-        ("c", library.softmax, TargetError, "jvp is an option of torch and jax, and c has none such."),
+        ("scipy", library.softmax, TargetError, "and scipy has none such."),
     ],
 )
 def test_refuses(to, declared, kind, said):
     with pytest.raises(kind) as error:
-        sg.generate(declared, to=to, jvp=True)
+        sg.generate(declared, to=to, functions=JVP)
     assert said in str(error.value)
 
 
 def test_the_header_says_how_to_print_it_again():
-    assert "--to torch --jvp" in sg.generate(library.softmax, to="torch", jvp=True)["softmax_torch.py"]
+    (text,) = sg.generate(library.softmax, to="torch", functions=JVP).values()
+    assert "--to torch --functions forward,backward,jvp" in text

@@ -8,17 +8,17 @@ import symgrad as sg
 each = pytest.mark.parametrize("text", ROWS.values(), ids=list(ROWS))
 
 
-@pytest.mark.parametrize("jvp", [False, True], ids=["", "jvp"])
+@pytest.mark.parametrize("functions", ["forward,backward", "forward,backward,jvp"], ids=["", "jvp"])
 @each
-def test_torch(text, jvp, torch):
-    report = sg.check(sg.parse(text), to="torch", jvp=jvp)
+def test_torch(text, functions, torch):
+    report = sg.check(sg.parse(text), to="torch", functions=functions)
     assert report.ok, report
 
 
-@pytest.mark.parametrize("jvp", [False, True], ids=["", "jvp"])
+@pytest.mark.parametrize("functions", ["forward,backward", "forward,backward,jvp"], ids=["", "jvp"])
 @each
-def test_jax(text, jvp, jax):
-    report = sg.check(sg.parse(text), to="jax", jvp=jvp)
+def test_jax(text, functions, jax):
+    report = sg.check(sg.parse(text), to="jax", functions=functions)
     assert report.ok, report
 
 

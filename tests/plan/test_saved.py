@@ -136,7 +136,7 @@ def test_every_file_says_how_to_print_it_again(to):
 
 REFUSED = [
     ({"save": "none"}, "'none' does not say what forward saves. Choose from minimal, balanced, all."),
-    ({"to": "jax", "jvp": True, "save": "minimal"}, "chooses itself what it saves. Leave out --save, or --jvp."),
+    ({"to": "jax", "functions": "forward,backward,jvp", "save": "minimal"}, "chooses itself what it saves. Leave out"),
 ]
 
 

@@ -1,0 +1,238 @@
+"""The derivatives that a printed function gives, against the witness of the function that they are of.
+
+What was derived is a declaration: its truth is known, and its text is compared with that. Here this truth is compared
+with the original function: its values with the values, its derivatives with J^T v of the reference. There v is each
+unit vector where these are few, else a random one, in which every entry counts. Second derivatives are J^T v of the
+gradient as it was derived, whose own numbers are compared with J^T v of the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mp
+
+from ..expr import Ref
+from ..ir import Dtype, Function
+from ..records import dataclass
+from .cases import Case
+from .compare import place
+from .reference import Declaration, Trace
+from .text import Array
+from .truth import INVISIBLE, LADDER, Truth
+
+UNITS = 12  # unit vectors that are taken; of more components, RANDOM vectors
+RANDOM = 3
+SHARED = 60  # bits of the larger of two values, or of what they are sums of, that they must share
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """What was derived and what it should be, a row for each point; the places of a row, and what its sums are of."""
+
+    places: Sequence[str]
+    derived: Array
+    expected: Array
+    terms: Array
+
+    def differing(self) -> Iterator[tuple[str, str]]:
+        """Where they differ, and how; nothing is said of what is no number."""
+        for (row, column), a in np.ndenumerate(self.derived):
+            b = self.expected[row, column]
+            if mp.isfinite(a) and mp.isfinite(b):
+                size = max(abs(a), abs(b), self.terms[row, column])
+                if abs(a - b) > mpmath.ldexp(size, -SHARED) + mpmath.ldexp(1, INVISIBLE):
+                    yield self.places[column], f"{mp.nstr(a, 17)} as derived, {mp.nstr(b, 17)} by SymPy's derivatives"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a function is derived of.
+
+    what      as what it is derived
+    function  the original
+    inputs    with respect to which
+    outputs   of what is derived
+    slope     value and gradient of the original, as derived, where there are second derivatives
+    """
+
+    what: str
+    function: Function
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    slope: Function | None = None
+
+    def mistakes(self, case: Case, found: Truth) -> Iterator[tuple[str, str]]:
+        """Where what was derived is another: (place, in words), at as many digits as it takes."""
+        wrong: list[tuple[str, str]] = []
+        for bits in (found.bits, *(b for b in LADDER if b > found.bits)):
+            with mp.workprec(bits):
+                wrong = [said for sides in self._compared(case, found.outputs) for said in sides.differing()]
+            if not wrong:
+                break
+        yield from wrong
+
+    # what is known of the original
+
+    @cached_property
+    def _original(self) -> Declaration:
+        return Declaration(self.function)
+
+    @cached_property
+    def _gradient(self) -> Declaration:
+        assert self.slope is not None, "there are second derivatives"
+        return Declaration(self.slope)
+
+    @cached_property
+    def _reals(self) -> list[str]:
+        return [n for n in self.function.outputs if self.function.table[n].dtype == Dtype.REAL]
+
+    @cached_property
+    def _each(self) -> bool:
+        """Whether each point of a pack is by itself."""
+        table, packs = self.function.table, self.function.packs
+        shapes = (table[n].shape for n in (*self._reals, *self.inputs))
+        return all(bool(s) and isinstance(s[0], Ref) and s[0].name in packs for s in shapes)
+
+    def _rows(self, arrays: Sequence[Any]) -> Array:
+        """The components of some arrays, a row for each point."""
+        shaped = [np.asarray(a, dtype=object) for a in arrays]
+        return np.concatenate([a.reshape(len(a) if self._each else 1, -1) for a in shaped], axis=1)
+
+    # the comparisons
+
+    def _compared(self, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
+        trace = self._original.trace({n: case.inputs.get(n) for n in self.function.inputs}, case.options)
+        rest = list(self.outputs)
+        if self.what not in ("gradient", "hvp"):
+            count = len(self.function.outputs)
+            yield from (self._plain([n], derived, [trace.arrays[n]]) for n in self.outputs[:count])
+            rest = rest[count:]
+        if any(case.inputs.get(n) is None for n in self.inputs):  # of what is absent there are no derivatives
+            return
+        if self.what in ("gradient", "value_and_gradient"):
+            yield from self._slopes(trace, self._reals, self._rows([derived[n] for n in rest])[:, None])
+        elif self.what == "jacobian":
+            yield from self._slopes(trace, self._reals, self._matrix(trace, self._reals, [derived[n] for n in rest]))
+        elif self.what == "gauss_newton":
+            yield from self._normal(trace, derived, rest)
+        elif self.what == "jvp":
+            yield from self._pushed(trace, case, self._rows([derived[n] for n in rest]), ", ".join(rest))
+        elif self.what != "forward":
+            yield from self._second(trace, case, derived, rest)
+
+    def _plain(self, names: Sequence[str], derived: Mapping[str, Array], expected: Sequence[Array]) -> _Sides:
+        """Results that are known themselves."""
+        found = self._rows([derived[n] for n in names])
+        places = [place(n, p) for n in names for p in self._components(np.shape(derived[n]))]
+        return _Sides(places, found, self._rows(expected), np.zeros(found.shape))
+
+    def _components(self, shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """Where the components of one point stand."""
+        return np.ndindex(shape[1:] if self._each else shape)
+
+    def _places(self, trace: Trace, names: Sequence[str]) -> list[str]:
+        shapes = [np.shape(trace.arrays[n]) for n in names]
+        return [place(n, p) for n, shape in zip(names, shapes, strict=True) for p in self._components(shape)]
+
+    def _matrix(self, trace: Trace, outputs: Sequence[str], blocks: Sequence[Array]) -> Array:
+        """J at each point, of all components: of one array, or of one for each output and input."""
+        high = [self._rows([trace.arrays[n]]).shape[1] for n in outputs]
+        wide = [self._rows([trace.arrays[n]]).shape[1] for n in self.inputs]
+        whole = [self._rows([block]) for block in blocks]
+        if len(blocks) == 1:
+            return whole[0].reshape(len(whole[0]), sum(high), sum(wide))
+        rows = [
+            np.concatenate([whole[k * len(wide) + n].reshape(-1, h, w) for n, w in enumerate(wide)], axis=2)
+            for k, h in enumerate(high)
+        ]
+        return np.concatenate(rows, axis=1)
+
+    def _seeded(self, trace: Trace, outputs: Sequence[str], known: Array) -> Iterator[tuple[str, Array, Array]]:
+        """For some v: its place, v itself where the outputs' derivatives are `known`, and J^T v, in rows."""
+        places = self._places(trace, outputs)
+        units = len(places) <= UNITS
+        some = np.eye(len(places)) if units else np.random.default_rng(5).standard_normal((RANDOM, len(places)))
+        for k, chosen in enumerate(some):
+            v = np.where(known, chosen, 0.0)
+            if v.any():
+                yield places[k] if units else "J^T v", v.astype(object), self._pulled(trace, outputs, v)
+
+    def _pulled(self, trace: Trace, outputs: Sequence[str], v: Array) -> Array:
+        """J^T v in the inputs."""
+        seeds, start = {}, 0
+        for name in outputs:
+            array = trace.arrays[name]
+            end = start + self._rows([array]).shape[1]
+            seeds[name] = v[:, start:end].reshape(array.shape)
+            start = end
+        pulled = trace.pull(seeds)
+        return self._rows([pulled[n] for n in self.inputs])
+
+    def _slopes(self, trace: Trace, outputs: Sequence[str], matrix: Array) -> Iterator[_Sides]:
+        """The Jacobian of these outputs, at each point."""
+        finite = _finite(matrix)
+        matrix = np.where(finite, matrix, mpmath.mpf(0))
+        columns = self._places(trace, self.inputs)
+        for where, v, expected in self._seeded(trace, outputs, np.asarray(finite.all(axis=2))):
+            found, terms = (
+                np.array([a @ j for a, j in zip(v, m, strict=True)], dtype=object)
+                for v, m in ((v, matrix), (np.abs(v), np.abs(matrix)))
+            )
+            yield _Sides([f"{where} by {c}" for c in columns], found, expected, terms)
+
+    def _direction(self, trace: Trace, case: Case) -> Array:
+        """What is given for each input besides, in its components."""
+        given = list(case.inputs)[len(self.function.inputs) :]
+        pairs = zip(given, self.inputs, strict=True)
+        return self._rows([np.reshape(np.asarray(case.inputs[g]), trace.arrays[n].shape) for g, n in pairs])
+
+    def _normal(self, trace: Trace, derived: Mapping[str, Array], rest: Sequence[str]) -> Iterator[_Sides]:
+        """J, J^T J and J^T r."""
+        jacobian, *products = rest
+        matrix = self._matrix(trace, self._reals, [derived[jacobian]])
+        yield from self._slopes(trace, self._reals, matrix)
+        residuals = self._rows([trace.arrays[n] for n in self._reals])
+        for name, right in zip(products, (matrix, residuals[:, :, None]), strict=True):
+            found = self._plain([name], derived, [derived[name]])
+            expected, terms = (
+                np.array([(a.T @ b).ravel() for a, b in zip(one, other, strict=True)], dtype=object)
+                for one, other in ((matrix, right), (np.abs(matrix), np.abs(right)))
+            )
+            yield _Sides(found.places, found.derived, expected, terms)
+
+    def _pushed(self, trace: Trace, case: Case, tangents: Array, where: str) -> Iterator[_Sides]:
+        """v^T of the tangents, which is the tangents of the inputs times J^T v."""
+        steps = self._direction(trace, case)
+        finite = _finite(tangents)
+        tangents = np.where(finite, tangents, mpmath.mpf(0))
+        for name, v, pulled in self._seeded(trace, self._reals, finite):
+            left, right = v * tangents, pulled * steps
+            terms = np.abs(left).sum(axis=1, keepdims=True) + np.abs(right).sum(axis=1, keepdims=True)
+            sides = left.sum(axis=1, keepdims=True), right.sum(axis=1, keepdims=True)
+            yield _Sides([f"{where}, of {name}"], *sides, terms)
+
+    def _second(
+        self, trace: Trace, case: Case, derived: Mapping[str, Array], rest: Sequence[str]
+    ) -> Iterator[_Sides]:
+        """The gradient, and the Jacobian of that, or its product with a direction."""
+        slope = self._gradient.trace({n: case.inputs.get(n) for n in self.function.inputs}, case.options)
+        outputs = self._gradient.function.outputs[-len(self.inputs) :]
+        gradient = self._rows([slope.arrays[n] for n in outputs])
+        yield from self._slopes(trace, self._reals, gradient[:, None])
+        if self.what == "hvp":
+            found = self._plain(rest, derived, [derived[n] for n in rest])
+            expected = self._pulled(slope, outputs, self._direction(trace, case))
+            yield _Sides(found.places, found.derived, expected, np.zeros(expected.shape))
+        else:
+            count = len(self.inputs)
+            yield self._plain(rest[:count], derived, [slope.arrays[n] for n in outputs])
+            yield from self._slopes(slope, outputs, self._matrix(slope, outputs, [derived[n] for n in rest[count:]]))
+
+
+def _finite(array: Array) -> Array:
+    return np.array([bool(mp.isfinite(v)) for v in array.ravel()]).reshape(array.shape)
