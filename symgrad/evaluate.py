@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import mpmath
-
 from .expr import Apply, Const, Expr, Index, Ref, postorder
+from .later import mpmath
 from .ops import OPS
 
 CONST, INDEX, REF, APPLY, SELECT = range(5)

@@ -1,10 +1,15 @@
-"""Modules that are imported when something of them is asked for: SymPy takes longer to import than all of symgrad."""
+"""Modules that are imported when something of them is asked for: each takes as long to import as a file to be printed,
+and few files need one.
+"""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+__all__ = ["Later", "mp", "mpmath", "np", "of_numpy", "sympy"]
 
 
 class Later(ModuleType):
@@ -16,7 +21,29 @@ class Later(ModuleType):
         return value
 
 
+class _Precise:
+    """Stands for mpmath's `mp`: its functions are remembered, and its precision is another one each time."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(mpmath.mp, name)
+        if callable(value):
+            self.__dict__[name] = value
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(mpmath.mp, name, value)
+
+
+def of_numpy(x: object) -> Any:
+    """Whether it is an array or a number of NumPy's: who has one has imported that."""
+    return "numpy" in sys.modules and isinstance(x, (np.generic, np.ndarray))
+
+
 if TYPE_CHECKING:
-    import sympy as sympy
+    import mpmath
+    import numpy as np
+    import sympy
+    from mpmath import mp
 else:
-    sympy = Later("sympy")
+    mpmath, np, sympy = Later("mpmath"), Later("numpy"), Later("sympy")
+    mp = _Precise()

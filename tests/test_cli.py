@@ -622,7 +622,7 @@ def test_c_that_the_compiler_refuses_is_a_finding(monkeypatch):
     def refused(name, files, flags):
         raise CompilerError(f"{name}: cc failed: error: expected ';'")
 
-    monkeypatch.setattr("symgrad.backends.c.compile_library", refused)
+    monkeypatch.setattr("symgrad.backends.c.c_compile.compile_library", refused)
     assert "the compiler refuses it" in run("generate", SQUARES, "--to", "c", "--out", "out", code=1)
     assert "expected ';'" in run("check", SQUARES, "--to", "c", code=1)
     assert "no C compiler" in NO_COMPILER

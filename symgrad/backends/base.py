@@ -1,14 +1,11 @@
-"""What every backend stands on: the templates, which place text and decide nothing."""
+"""What every backend stands on."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
-
-import jinja2
 
 from ..plan import Program
 from ..source.tree import Function
@@ -22,26 +19,8 @@ def _folder() -> Path:
     return inside if inside.is_dir() else package.parent / "templates"
 
 
-@cache
-def environment() -> jinja2.Environment:
-    """The one Jinja2 environment; a name that is not defined is an error."""
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_folder()),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # what is printed is source code, not HTML
-    )
-
-
-def template(name: str) -> jinja2.Template:
-    """The template of that file name."""
-    return environment().get_template(name)
-
-
 def source(name: str) -> str:
-    """The text of a file among the templates."""
+    """The text of a file of `templates`, which is written by hand."""
     return _folder().joinpath(name).read_text(encoding="utf-8")
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from ..later import Later
 from ..plan import Program
 from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
 from ..plan.loops.turns import memory_per_turn
@@ -27,18 +29,24 @@ from ..source.tree import (
     names_of,
 )
 from . import c_contract, c_lapack, c_threads
-from .base import Backend, template
+from .base import Backend
 from .c_batch import batch, loop_of_vectors
-from .c_compile import CHECKED, TUNED, compile_library, python_calls
 from .c_expressions import language
 from .c_function import Builder
 from .c_helpers import local_functions
-from .c_load import Artefact
 from .c_names import File, refuse_words
-from .c_point import Point, beside
 from .c_print import MATH, Printer, commented, escaped
 from .c_signature import Printed
 from .options import DEFAULT, Options
+
+if TYPE_CHECKING:
+    from . import c_compile, c_load, c_point
+else:  # what is printed and not loaded does without them
+    c_compile = Later("symgrad.backends.c_compile")
+    c_load = Later("symgrad.backends.c_load")
+    c_point = Later("symgrad.backends.c_point")
+
+GNU = "#if defined(__GNUC__)"
 
 
 class C(Backend):
@@ -59,34 +67,42 @@ class C(Backend):
         name = program.derivative.primal.name
         module = self.module(program)
         write = Printer(self.options.single, self.options.integer)
-        interface = module.interface
-        values = {
-            "name": name,
-            "guard": guard(name),
-            "top": [f" * {escaped(line)}".rstrip() for line in header],
-            "includes": module.includes,
-            "reordered": any(map(_has_pragma, module.functions)),
-            "pragmas": "omp asks for -fopenmp" if self.options.openmp else "omp simd asks for -fopenmp-simd",
-            "threads": c_threads.MACRO if any(map(_is_shared, module.functions)) else "",
-            "roots": write.prototype("sqrt") if any(map(_has_root_in_loop, interface)) else "",
-            "integers": any(t.of == INTEGER for t in _types(interface)),
-            "definitions": [
-                *(write.constant(c) for c in module.constants),
-                *(write.function(f) for f in module.functions),
-            ],
-            "declarations": [
+        top = ["/*", *(f" * {escaped(line)}".rstrip() for line in header), " */"]
+        source = [
+            [*top, *(f"#include <{file}>" for file in module.includes), f'#include "{name}.h"'],
+            *self._directives(module, write),
+            *map(write.constant, module.constants),
+            *map(write.function, module.functions),
+        ]
+        integers = any(t.of == INTEGER for t in _types(module.interface))
+        once = [f"#ifndef {guard(name)}", f"#define {guard(name)}"]
+        interface = [
+            [*top, *once],
+            ["#include <stddef.h>", *["#include <stdint.h>"] * integers],
+            ["#ifdef __cplusplus", 'extern "C" {', "#endif"],
+            *(
                 [
                     *commented(f.about, 85),
                     *(line for macro in f.macros for line in write.macro(macro)),
                     *write.head(f, definition=False),
                 ]
-                for f in interface
-            ],
-        }
-        return {
-            f"{name}.c": template("c_source.j2").render(values),
-            f"{name}.h": template("c_header.j2").render(values),
-        }
+                for f in module.interface
+            ),
+            ["#ifdef __cplusplus", "}", "#endif"],
+            ["#endif"],
+        ]
+        return {f"{name}.c": _file(source), f"{name}.h": _file(interface)}
+
+    def _directives(self, module: Module, write: Printer) -> list[list[str]]:
+        """What compilers are told before the functions."""
+        found = []
+        if any(map(_has_root_in_loop, module.interface)):
+            loops = f"__attribute__((const)) {write.prototype('sqrt')}; /* no errno: loops become vectors */"
+            found.append([GNU, loops, "#endif"])
+        if any(map(_has_pragma, module.functions)):
+            asks = "omp asks for -fopenmp" if self.options.openmp else "omp simd asks for -fopenmp-simd"
+            found.append([GNU, f'#pragma GCC diagnostic ignored "-Wunknown-pragmas" /* {asks} */', "#endif"])
+        return found + [[c_threads.MACRO]] * any(map(_is_shared, module.functions))
 
     def module(self, program: Program) -> Module:
         """The file as a tree."""
@@ -145,19 +161,25 @@ class C(Backend):
                 found += [inlined, batch(one, primal.packs[0], program, file)]
         return found, file
 
-    def load(self, program: Program, files: Mapping[str, str]) -> Artefact:
+    def load(self, program: Program, files: Mapping[str, str]) -> c_load.Artefact:
         """Compile what was printed, and return it as Python functions."""
-        flags = (*CHECKED, "-fopenmp", f"-D{c_threads.FROM}=0") if self.options.openmp else CHECKED
-        library = compile_library(program.derivative.primal.name, files, flags)
-        return Artefact(program, library, self.functions(program), self.options)
+        flags = (*c_compile.CHECKED, "-fopenmp", f"-D{c_threads.FROM}=0") if self.options.openmp else c_compile.CHECKED
+        library = c_compile.compile_library(program.derivative.primal.name, files, flags)
+        return c_load.Artefact(program, library, self.functions(program), self.options)
 
-    def tuned(self, program: Program, files: Mapping[str, str]) -> Artefact:
+    def tuned(self, program: Program, files: Mapping[str, str]) -> c_load.Artefact:
         """The same, by a compiler that takes its time."""
-        functions, calls = self.functions(program), python_calls()
-        point = beside(program, functions, self.options) if calls else {}
-        flags = (*TUNED, "-fopenmp") if self.options.openmp else TUNED
-        library = compile_library(program.derivative.primal.name, {**files, **point}, flags)
-        return Artefact(program, library, functions, self.options, calls, Point(program, library) if point else None)
+        functions, calls = self.functions(program), c_compile.python_calls()
+        point = c_point.beside(program, functions, self.options) if calls else {}
+        flags = (*c_compile.TUNED, "-fopenmp") if self.options.openmp else c_compile.TUNED
+        library = c_compile.compile_library(program.derivative.primal.name, {**files, **point}, flags)
+        numbers = c_point.Point(program, library) if point else None
+        return c_load.Artefact(program, library, functions, self.options, calls, numbers)
+
+
+def _file(parts: Sequence[Sequence[str]]) -> str:
+    """Lines, with an empty one between the parts."""
+    return "\n\n".join(map("\n".join, parts)) + "\n"
 
 
 def _has_pragma(function: Function | Verbatim) -> bool:

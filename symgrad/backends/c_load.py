@@ -7,12 +7,11 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..expr import show
 from ..ir import Dtype, Tensor, bind, extent_of, shape_of
+from ..later import np
 from ..plan import Program
 from ..records import dataclass
 from ..source.python import Import, Module
@@ -25,11 +24,12 @@ from .python_checks import cotangent_helper, cotangents_helper, inputs_helper, t
 from .python_names import module_from, resolved
 from .python_print import module as print_module
 
-Array = np.ndarray[Any, Any]
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
 Size = int | tuple[int, ...]
 Shape = tuple[int, ...]
 
-STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
+STORED = {Dtype.REAL: "float64", Dtype.INT: "int64", Dtype.BOOL: "uint8"}
 NUMBERS = {
     REAL: ctypes.c_double, SIZE: ctypes.c_size_t, INT: ctypes.c_ssize_t, BOOL: ctypes.c_int, INTEGER: ctypes.c_int64,
     FLAG: ctypes.c_ubyte,
@@ -62,7 +62,7 @@ class Artefact:
         primal, derivative = program.derivative.primal, program.derivative
         self._program, self._primal, self._point = program, primal, point
         self.integers = np.dtype(options.index)  # those in arrays
-        own = {Dtype.REAL: np.float32 if self.single else np.float64, Dtype.INT: self.integers}
+        own = {Dtype.REAL: "float32" if self.single else "float64", Dtype.INT: self.integers}
         stored = {**STORED, **own}
         self._types = {t.name: np.dtype(stored[t.dtype]) for t in (*primal.tensors, *program.tensors)}
         self._memory: Callable[[Shape, np.dtype[Any]], Array] = np.empty

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ..expr import Const
+from ..later import np
 from ..plan import Program
 from ..source.tree import REAL, Parameter
 from .c_compile import Library, python_calls

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from ..ir import Dtype, Function
+from ..later import np
 
 
 class _Framework:

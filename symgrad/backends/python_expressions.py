@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from ..errors import UnsupportedError
 from ..expr import ONE, ZERO, Expr
 from ..expr.sizes import never_negative
+from ..later import np
 from ..ops import OPS, Op
 from ..plan.arrays import tree as arrays
 from ..plan.arrays.below import below, children, not_zero, plain_number

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-import mpmath
-from mpmath import mp
-
 from ..errors import UnsupportedError
 from ..expr import (
     ARGUMENT,
@@ -21,6 +18,7 @@ from ..expr import (
     show,
     substitute,
 )
+from ..later import mp, mpmath
 from ..numerics.floating import value_of_formula
 from ..numerics.removable import Filled
 from ..numerics.taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled

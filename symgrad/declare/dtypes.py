@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mpmath import mp
-
 from ..errors import DeclarationError
 from ..evaluate import evaluate
 from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, show, transform
 from ..ir import Dtype, Equation, Option, Tensor, dtype_of
+from ..later import mp
 from ..ops import OPS
 
 
@@ -77,11 +76,17 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
 def check_numbers(function: str, body: Expr) -> None:
     """Refuse what is made of numbers alone and is none: log(0), sqrt(-1), exp(1000)."""
     values: dict[Expr, Any] = {}
+    for node in postorder(body):
+        number = isinstance(node, Apply) and node.op != "oo" and all(a in values for a in node.args)
+        if number or isinstance(node, Const):
+            values[node] = None
+    if not any(node.args for node in values):
+        return
     with mp.workprec(100):
-        for node in postorder(body):
+        for node in values:
             if isinstance(node, Const):
                 values[node] = evaluate(node, {}, _no_element)
-            elif isinstance(node, Apply) and node.op != "oo" and all(a in values for a in node.args):
+            elif isinstance(node, Apply):
                 try:
                     values[node] = OPS[node.op].value(*(values[a] for a in node.args))
                 except ZeroDivisionError:

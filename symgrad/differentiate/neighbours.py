@@ -19,9 +19,6 @@ from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..declare.text import parse
 from ..errors import SymgradError
 from ..evaluate import evaluate
@@ -46,6 +43,7 @@ from ..expr import (
 )
 from ..expr.sizes import equal
 from ..ir import Dtype, Equation, Function, negation, recurrent
+from ..later import mp, mpmath
 from ..ops import OPS
 from ..records import dataclass
 

@@ -11,10 +11,9 @@ from math import prod
 from typing import Any
 from zlib import crc32
 
-import numpy as np
-
 from ..expr import Apply, Const, Expr, Index
 from ..expr.polynomials import Polynomial
+from ..later import np
 from ..ops import OPS
 from .atoms import EQ, GE, Affine
 from .facts import Facts, fixed

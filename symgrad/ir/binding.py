@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..errors import ShapeError
 from ..evaluate import evaluate
 from ..expr import Const, Expr, Ref
+from ..later import np
 from .data import Function
 from .equations import Tensor
 

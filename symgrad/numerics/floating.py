@@ -11,17 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
-import mpmath
-from mpmath import libmp, mp
-
 from ..expr import Apply, Const, Expr, Ref, values
+from ..later import mp, mpmath
 from ..ops import OPS
 from ..ops.errors import EXACT
 
 BITS = 53  # of a double
 REACH = 2**14  # bits before the point
 GROWN = 14  # of a number with more bits before the point, an exponential has left the reach
-HUGE = mpmath.ldexp(1, 2 * REACH)
 SLACK = 8  # what a bound of an error, an exponent of 2, is rounded up by
 NOTHING = 64.0  # bits lost where there is no number at all
 MANY = 2**14  # values of functions that are kept
@@ -110,7 +107,7 @@ def _value(op: str, args: Sequence[Any]) -> Any:
     if row.cheap:  # quicker than to look up
         return row.value(*args)
     if row.grows and mp.isfinite(args[0]) and mp.mag(args[0]) > GROWN and (args[0] > 0 or row.grows == "both"):
-        return HUGE
+        return mpmath.ldexp(1, 2 * REACH)
     place = (op, mp.prec, *(getattr(a, "_mpf_", a) for a in args))
     if place not in _known:
         if len(_known) >= MANY:
@@ -135,8 +132,8 @@ def bits_lost(found: float, truth: Any) -> float:
         return 0.0 if math.isinf(found) and float(truth) == found else NOTHING
     _, mantissa, exponent, bits = exact = mp.convert(truth)._mpf_
     place = max(exponent + bits if mantissa else -1073, -1021) - BITS
-    off = libmp.mpf_shift(libmp.mpf_sub(libmp.from_float(found), exact, mp.prec, "n"), -place)
-    return min(_bits(abs(libmp.to_float(off))), NOTHING)
+    off = mpmath.libmp.mpf_shift(mpmath.libmp.mpf_sub(mpmath.libmp.from_float(found), exact, mp.prec, "n"), -place)
+    return min(_bits(abs(mpmath.libmp.to_float(off))), NOTHING)
 
 
 @lru_cache(maxsize=MANY)

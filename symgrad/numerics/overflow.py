@@ -18,9 +18,6 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import (
     ARGUMENT,
     ZERO,
@@ -37,6 +34,7 @@ from ..expr import (
     value_of,
 )
 from ..expr import total as summed
+from ..later import mp, mpmath
 from ..ops import is_call
 from .floating import NOTHING, bits_lost, in_doubles, value_of_formula
 

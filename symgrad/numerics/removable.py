@@ -17,11 +17,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import ONE, ZERO, Apply, Const, Expr, Operator, apply, is_exact, postorder, show, terms_of, value_of
-from ..later import sympy
+from ..later import mp, mpmath, sympy
 from ..ops import OPS, Op
 from ..ops.row import everywhere
 from .floating import value_of_formula

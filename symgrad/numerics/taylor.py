@@ -17,11 +17,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, apply, const, is_exact, ref, substitute, transform, value_of
 from ..expr import total as summed
+from ..later import mp, mpmath
 from ..records import dataclass
 from .floating import bits_lost, in_doubles, value_of_formula
 from .overflow import overflow_safe_form, powers_and_functions

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from mpmath import mp
-
 from ..expr import Apply, Expr, Operator
-from ..later import sympy
+from ..later import mp, sympy
 from .activations import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .elementary import ELEMENTARY

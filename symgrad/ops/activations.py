@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import mpmath
-from mpmath import mp
-
 from ..expr import ONE, ZERO, Apply, Const, Expr, apply, ref, select
-from ..later import sympy
+from ..later import mp, mpmath, sympy
 from . import errors
 from .row import Helper, Op, everywhere, exponential, function, jump, real
 

@@ -6,12 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import mpmath
-import numpy as np
-from mpmath import mp
-
 from ..expr import ONE, ZERO, apply, select
-from ..later import sympy
+from ..later import mp, mpmath, np, sympy
 from . import errors
 from .row import LARGE, Op, Partials, exponential, nonzero, real
 

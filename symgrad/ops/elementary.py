@@ -6,11 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import ONE, ZERO, Const, Expr, apply, ref, select
-from ..later import sympy
+from ..later import mp, mpmath, sympy
 from . import errors
 from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
 
@@ -88,7 +85,7 @@ ELEMENTARY: tuple[Op, ...] = (
     function("cbrt", lambda x, y: 1 / (3 * y**2), lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
              lambda x: mp.sign(x) * mp.cbrt(abs(x)), spell={"numpy": "np.cbrt", "c": "cbrt"},
              expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), steep=True, monotone=1, series=False),
-    Op("hypot", 2, real(mp.hypot), lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
+    Op("hypot", 2, real(lambda a, b: mp.hypot(a, b)), lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
        lambda a, b: sympy.sqrt(a**2 + b**2), kinks=origin("x == y == 0"), associative=True, nonnegative=True,
        error=errors.summed),
     # sqrt(x**2 + y z) whose terms neither overflow nor underflow
@@ -103,7 +100,8 @@ ELEMENTARY: tuple[Op, ...] = (
     _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=1),
     _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=-1),
     _inverse("atan", lambda x, y: 1 / (1 + x**2), monotone=1, error=errors.flat),
-    Op("atan2", 2, real(mp.atan2), lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), "atan2",
+    Op("atan2", 2, real(lambda a, b: mp.atan2(a, b)),
+       lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), "atan2",
        names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"), error=errors.of_numbers),
     # hyperbolic functions
     function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=(0,), grows="both", monotone=1,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mpmath import mp
+from ..later import mp
 
 Bound = Callable[[int, list[int], list[int]], int]
 

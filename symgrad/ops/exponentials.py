@@ -9,11 +9,8 @@ from __future__ import annotations
 from functools import lru_cache, reduce
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import Expr, Operator, apply, total
-from ..later import sympy
+from ..later import mp, mpmath, sympy
 from .row import Op, Partials, exponential, real
 
 

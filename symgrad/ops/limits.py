@@ -9,9 +9,8 @@ import itertools
 from functools import lru_cache
 from typing import Any
 
-from mpmath import mp
-
 from ..expr import Const, Expr, apply, const
+from ..later import mp
 from . import OPS
 
 INFINITY = apply("oo")

@@ -25,11 +25,9 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import add, mul
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import Expr, apply
 from ..expr.sizes import as_integer
+from ..later import mp, mpmath
 from ..records import dataclass
 
 Rows = list[list[Any]]

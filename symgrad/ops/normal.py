@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import HALF, ZERO, Expr, apply, const, ref, select
-from ..later import sympy
+from ..later import mp, mpmath, sympy
 from . import errors
 from .row import Helper, Op, Polynomial, everywhere, function, special
 

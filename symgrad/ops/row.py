@@ -15,10 +15,8 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import COMMUTATIVE, ONE, Expr, apply, select
+from ..later import mp, mpmath
 from ..later import sympy as sympy_module
 from ..records import dataclass
 from .errors import Bound
@@ -232,7 +230,8 @@ def function(
     columns       the others of `Op`
     """
     partials = None if slope is None else (lambda x, y: (slope(x, y),))
-    return Op(name, 1, real(getattr(mp, name) if value is None else value), partials, sympy or name, **columns)
+    value = value or (lambda x: getattr(mp, name)(x))
+    return Op(name, 1, real(value), partials, sympy or name, **columns)
 
 
 def _moderate(x: Any) -> bool:

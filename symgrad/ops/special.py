@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mpmath import mp
-
 from ..errors import UnsupportedError
 from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
-from ..later import sympy
+from ..later import mp, sympy
 from . import errors
 from .row import Op, cosh, expm1, exponential, function, jump, log, nonzero, origin, real, special
 
@@ -115,7 +113,7 @@ SPECIAL: tuple[Op, ...] = (
     function("log1mexp", lambda x, y: 1 / apply("expm1", x), lambda x: sympy.log(1 - sympy.exp(-x)),
              lambda x: log(-expm1(-x)), expand=_by_log1p, domain="x > 0", inside=(1,), monotone=1, series=False),
     function("sinc", lambda x, y: (apply("cos", _pi * x) - y) / nonzero(x), lambda x: sympy.sinc(sympy.pi * x),
-             mp.sincpi, spell={"numpy": "np.sinc", "torch": "torch.sinc"},
+             lambda x: mp.sincpi(x), spell={"numpy": "np.sinc", "torch": "torch.sinc"},
              expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x))),
     Op("logaddexp", 2, real(_logaddexp), lambda a, b, y: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
        lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),

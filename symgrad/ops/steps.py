@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import ONE, ZERO, Expr, apply, is_exact, select, value_of
-from ..later import sympy
+from ..later import mp, mpmath, sympy
 from .row import Op, function, jump, real
 
 
@@ -52,7 +49,7 @@ def _nearest(x: Any) -> Any:
 STEPS: tuple[Op, ...] = (
     function("trunc", None, lambda x: sympy.sign(x) * sympy.floor(sympy.Abs(x)), _trunc, monotone=1,
              kinks=jump("x is an integer but 0", lambda x: bool(x == mp.floor(x) and x != 0), 0)),
-    function("rint", None, _nearest, mp.nint, names=("round",), spell={"torch": "torch.round"}, monotone=1,
+    function("rint", None, _nearest, lambda x: mp.nint(x), names=("round",), spell={"torch": "torch.round"}, monotone=1,
              kinks=jump("x is halfway between two integers", lambda x: bool(x - mp.floor(x) == mpmath.mpf(1) / 2), 0)),
     Op("heaviside", 2, lambda x, h: h if x == 0 else mpmath.mpf(int(x > 0)),
        lambda x, h, y: (ZERO, select(apply("eq", x, 0), ONE, ZERO)), "Heaviside", names=("Heaviside",),

@@ -20,9 +20,6 @@ from functools import lru_cache
 from statistics import fmean as mean
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import (
     Apply,
     Const,
@@ -46,6 +43,7 @@ from ..expr import (
     transform,
 )
 from ..ir import Derivative, Equation, Function, Role
+from ..later import mp, mpmath
 from ..numerics.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..ops import OPS, is_call
 from ..ops.row import nonzero

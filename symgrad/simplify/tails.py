@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import mpmath
-from mpmath import mp
-
 from ..expr import ONE, Apply, Const, Expr, Ref, apply, const, factors, fraction, is_exact, refs, terms_of, value_of
+from ..later import mp, mpmath
 from ..numerics.floating import computed, value_of_formula
 
 DIGITS = 240  # bits to which two formulas are compared

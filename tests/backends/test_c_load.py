@@ -214,7 +214,7 @@ def test_what_is_loaded_has_been_checked_with_its_own_flags(name):
 
 
 def test_without_the_headers_of_python(monkeypatch):
-    monkeypatch.setattr("symgrad.backends.c.python_calls", lambda: None)
+    monkeypatch.setattr("symgrad.backends.c.c_compile.python_calls", lambda: None)
     f = sg.load(sg.parse(NUMBERS[0]), to="c", check=False)
     out, saved = f.forward(0.5, 2.0)
     assert isinstance(out, np.float64)

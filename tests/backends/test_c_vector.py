@@ -75,7 +75,7 @@ BATCHES = {"sin", "cos", "log", "log1p", "expm1", "erfc", "bell", "normal_bell"}
 @cache
 def loaded(function, flags, dtype):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("symgrad.backends.c.TUNED", (*FLAGS[flags].split(), "-fPIC", "-shared"))
+        patch.setattr("symgrad.backends.c.c_compile.TUNED", (*FLAGS[flags].split(), "-fPIC", "-shared"))
         patch.setattr("symgrad.backends.c_compile.NATIVE", ())
         batch = "(x)" if function in BATCHES else "(x[n])[i]"
         return sg.load(sg.parse(f"f{batch} = {function}(x{batch[6:]})"), "c", check=False, dtype=dtype)

@@ -10,10 +10,9 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec
 
-import numpy as np
-
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, is_exact, show, value_of
+from ...later import np
 from ...ops import OPS
 from ..names import is_pack
 from .arithmetic import combined, elementwise, matmul

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from typing import Any
 
-import numpy as np
-
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, apply
+from ...later import np
 from ...ops import NAMES, OPS
 from . import joining, matrices, numpy_axes, numpy_sums
 from .arithmetic import combined, contracted, elementwise, matmul, reduced, std, var

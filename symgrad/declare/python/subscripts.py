@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Expr, const, is_exact, show, value_of
 from ...expr.sizes import floor_divide, tidy
+from ...later import of_numpy
 from ...records import dataclass
 from ..names import is_pack
 from .arithmetic import broadcast
@@ -101,9 +101,9 @@ def _part(key: Any, extent: Expr) -> _Slice | Expr | Traced:
     if isinstance(key, slice):
         return _slice(key, extent)
     mask = is_condition(key) and not (isinstance(key, Traced) and key._node.free)
-    if mask or isinstance(key, np.ndarray) and key.ndim:
+    if mask or of_numpy(key) and key.ndim:
         raise DeclarationError("a mask or an array of numbers cannot be a subscript; use sg.where.")
-    if isinstance(key, (int, np.integer)):
+    if isinstance(key, Integral):
         literal = int(key)
         if is_exact(extent) and not -value_of(extent) <= literal < value_of(extent):
             raise ShapeError(f"subscript {literal} is outside of an axis of {show(extent)}.")

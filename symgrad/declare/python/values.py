@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from ...errors import DeclarationError
 from ...expr import Apply, Expr, Ref, as_expr, show
 from ...ir import Dtype
+from ...later import of_numpy
 from ...ops import OPS
 from ...ops.limits import INFINITY
 from .graph import Node, Pieces, Value, axes_of, constant, read, shown, value
@@ -97,8 +97,8 @@ def traced(x: Any) -> Traced:
         return x
     if isinstance(x, Absent):
         raise x._missing()
-    if isinstance(x, (np.generic, np.ndarray)):
-        if np.ndim(x) != 0:
+    if of_numpy(x):
+        if x.ndim:
             raise DeclarationError(
                 "an array of numbers stands in the declaration. Make it an input, or write its "
                 "elements out: sg.stack([1, 2, 3])."
@@ -124,7 +124,7 @@ def size_of(x: Any, what: str) -> Expr:
 def is_condition(x: Any) -> bool:
     """Whether the elements are true or false: a comparison, an input of booleans, or True itself."""
     if not isinstance(x, Traced):
-        return isinstance(x, (bool, np.bool_)) or isinstance(x, np.ndarray) and x.dtype == bool
+        return isinstance(x, bool) or of_numpy(x) and x.dtype == bool
     node, scope = x._node, current()
     while (source := shown(node)) is not None:
         node = source
@@ -139,7 +139,7 @@ def is_condition(x: Any) -> bool:
 def axis_of(x: Traced, axis: int) -> int:
     """The position of an axis as NumPy counts it; with a pack in front only from the end."""
     rank = x._node.rank
-    if not isinstance(axis, (int, np.integer)):
+    if not isinstance(axis, Integral):
         raise DeclarationError(f"axis {axis} of {x!r}: one axis is asked for, a number.")
     if x._lead and (axis >= 0 or axis < x._lead - rank):
         raise DeclarationError(

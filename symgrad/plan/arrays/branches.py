@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
 
-from mpmath import mp
-
 from ...evaluate import evaluate
 from ...expr import (
     ONE,
@@ -29,6 +27,7 @@ from ...expr import (
 )
 from ...ir import Tensor
 from ...ir.reads import Conditions, evaluated, joined
+from ...later import mp
 from ...ops import OPS
 from ...records import dataclass
 from ..conditions import Precondition, precondition, restricted
