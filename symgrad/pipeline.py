@@ -305,13 +305,14 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
     """What is derived of a function, as a function of the same inputs again, as `gradient` is.
 
     what  "gradient", of one scalar output; "value_and_gradient"; "jacobian": the outputs, and their derivatives as one
-          array `jacobian` (..., m, n), rows outputs and columns inputs, or `<output>_by_<input>` of vectors of literal
-          size; "hessian": the value, the gradient and its derivatives; "gauss_newton": the residuals, `jacobian`, `jtj`
-          = J^T J and `jtr` = J^T r; "jvp": the outputs and their tangents, of the inputs and a `tangent_<input>` for
-          each; "hvp", of one scalar output: the Hessian times a `direction_<input>` for each
+          array `jacobian` (..., m, n), rows outputs and columns inputs, or `<output>_by_<input>` of arrays, of shape
+          output x input, a pack that both have in front; "hessian": the value, the gradient and its derivatives;
+          "gauss_newton": the residuals, `jacobian`, `jtj` = J^T J and `jtr` = J^T r; "jvp": the outputs and their
+          tangents, of the inputs and a `tangent_<input>` for each; "hvp", of one scalar output: the Hessian times a
+          `direction_<input>` for each
     wrt   the inputs with respect to which: a name, several, or "x, y"; all of them, if none is named
 
-    Of matrices the inputs and outputs are numbers, or arrays of literal size: UnsupportedError tells otherwise.
+    Those of "gauss_newton" are numbers, or arrays of literal size: UnsupportedError tells otherwise.
     """
     inputs = listed(wrt)
     if what not in DERIVED:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mathematics
 import numpy as np
 import pytest
 import sympy
+from formulas import ROWS
 from numpy.testing import assert_allclose, assert_array_equal
 
 import symgrad as sg
@@ -132,19 +134,150 @@ def test_second_derivatives_are_shown_in_the_symbols_of_the_declaration():
     assert_array_equal(sg.load(again).forward(np.array([2.0, 3.0, 5.0]))[0], [[4, 0, 0], [3, 2, 0], [5, 0, 2]])
 
 
+# arrays of any size: an array for each output and input
+
+
+TENSORS = [  # formula text or function of the library, sizes
+    ("f(x[n])[i] = x[i]**2", [{"n": 0}, {"n": 1}, {"n": 4}]),
+    ("f(x[..., n])[..., i] = tanh(x[..., i])", [{"...": (2,), "n": 3}, {"...": (), "n": 2}]),
+    (library.softmax, [{"...": (2,), "n": 3}, {"...": (2, 1), "n": 1}]),
+    (library.layer_norm, [{"...": (2,), "d": 3}]),
+    (library.linear, [{"n": 2, "k": 3, "m": 2}, {"n": 1, "k": 0, "m": 2}]),
+    ("f(a[n,k], b[k,m])[i,j] = sum[l](a[i,l]*b[l,j])", [{"n": 2, "k": 3, "m": 2}]),
+    (library.attention, [{"...": (), "n": 2, "m": 3, "d": 2, "e": 2}]),
+    (
+        "f(x[n])[i:n] = where(i + 1 < n, x[i+1], 0) - 2*x[i] + where(i > 0, x[i-1], 0)",
+        [{"n": 0}, {"n": 1}, {"n": 2}, {"n": 5}],
+    ),
+    ("f(x[n])[i:n-2] = x[i+2] - 2*x[i+1]**2 + x[i]", [{"n": 2}, {"n": 3}, {"n": 5}]),
+    (
+        "f(u[n]; nu=0.1, dt=0.01, dx=0.1)[i:n] = where((i > 0) & (i < n-1), "
+        "u[i] - dt*u[i]*(u[i+1] - u[i-1])/(2*dx) + nu*dt*(u[i+1] - 2*u[i] + u[i-1])/dx**2, u[i])",
+        [{"n": 1}, {"n": 2}, {"n": 5}],
+    ),
+    (library.heat_step, [{"n": 1}, {"n": 4}]),
+    ("f(x[n]) = sum[i](x[i]**2)", [{"n": 0}, {"n": 3}]),
+    ("f(x[n]) = sum[i:n-1](100*(x[i+1] - x[i]**2)**2 + (1 - x[i])**2)", [{"n": 1}, {"n": 2}, {"n": 5}]),
+    (library.conv1d, [{"n": 1, "c": 2, "w": 5, "o": 2, "k": 3}]),
+    (library.conv2d, [{"n": 1, "c": 2, "h": 3, "w": 4, "o": 1, "p": 2, "q": 2}]),
+    ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]**2", [{"n": 0}, {"n": 3}]),
+    ("f(x[n], y[n])[i] = (x[i] > 0)*y[i]", [{"n": 3}]),
+    ("f(x[n]) -> y, s: y[i] = exp(x[i]); s = sum[i](y[i]*x[i])", [{"n": 3}]),
+]
+each_tensor = pytest.mark.parametrize(("declaration", "sizes"), TENSORS, ids=lambda v: str(v)[:40])
+
+
+def by_backward(function, inputs):
+    """What `<output>_by_<input>` is, from one call of backward for each element of the outputs; packs are in front."""
+    code = sg.load(function, check=False)
+    out, saved = code.forward(*inputs)
+    outputs = dict(zip(function.outputs, out if len(function.outputs) > 1 else (out,), strict=True))
+    found = {}
+    for name, value in outputs.items():
+        rows = []
+        for at in np.ndindex(np.shape(value)):
+            units = {o: np.zeros(np.shape(v)) for o, v in outputs.items()}
+            units[name][at] = 1
+            rows.append(code.backward(saved, tuple(units.values()) if len(units) > 1 else units[name]))
+        for k, (x, array) in enumerate(zip(function.inputs, inputs, strict=True)):
+            if array is not None and function.table[x].dtype == "real":
+                whole = np.array([row[k] for row in rows]).reshape(np.shape(value) + np.shape(array))
+                found[f"{name}_by_{x}"] = _at_its_own_point(whole, function, name, x, np.ndim(value))
+    return found
+
+
+def _at_its_own_point(whole, function, output, x, rank):
+    """A derivative whose axes of a pack, which both have, are those of the output alone."""
+    shapes = [function.table[name].shape for name in (output, x)]
+    shared = [e for e in shapes[0] if getattr(e, "name", "") in function.packs and e in shapes[1]]
+    for axis in range((rank - len(shapes[0]) + 1) if shared else 0):
+        whole = np.moveaxis(whole.diagonal(axis1=axis, axis2=rank), -1, axis)
+    return whole
+
+
+def named(function, inputs, to):
+    """What forward gives, by name."""
+    return dict(zip(function.outputs, sg.load(function, to=to, check=False).forward(*inputs)[0], strict=True))
+
+
+@mathematics.both
+@each_tensor
+def test_derivatives_of_arrays_are_those_of_backward(declaration, sizes, to):
+    function = mathematics.as_function(declaration)
+    derived = sg.derived(function, "jacobian")
+    for some in sizes:
+        inputs = [*mathematics.inputs_of(function, some, {}, mathematics.rng_of(str(some))).values()]
+        found = named(derived, inputs, to)
+        for name, expected in by_backward(function, inputs).items():
+            assert_allclose(found[name], expected, rtol=1e-11, atol=1e-12, err_msg=f"{name} {some}")
+
+
+@mathematics.both
+@pytest.mark.parametrize("text", [t for t, _ in TENSORS if isinstance(t, str) and t.startswith("f(x[n]) = ")])
+def test_hessians_of_arrays(text, to):
+    function = sg.parse(text)
+    slope = sg.gradient(function)
+    inputs = [*mathematics.inputs_of(function, {"n": 5}, {}, mathematics.rng_of(text)).values()]
+    found = named(sg.derived(function, "hessian"), inputs, to)
+    (expected,) = by_backward(slope, inputs).values()
+    assert_allclose(found["x_by_x"], expected, rtol=1e-12)
+    assert_array_equal(found["x_by_x"], found["x_by_x"].T)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("declaration", "sizes", "given"), ROWS)
+def test_derivatives_of_all_rows_are_those_of_backward(declaration, sizes, given):
+    function = mathematics.as_function(declaration)
+    kinds = {"real": float, "int": np.int64, "bool": bool}
+    drawn = mathematics.inputs_of(function, sizes, given, mathematics.rng_of(str(declaration)))
+    inputs = [None if v is None else np.asarray(v, kinds[function.table[n].dtype]) for n, v in drawn.items()]
+    derived = sg.derived(function, "jacobian")
+    if "jacobian" in derived.outputs:
+        return  # a matrix, of numbers
+    found = named(derived, inputs, "numpy")
+    for name, expected in by_backward(function, inputs).items():
+        assert_allclose(found[name], expected, rtol=1e-9, atol=1e-10, err_msg=name)
+
+
+@mathematics.both
+@each_tensor
+def test_derivatives_of_arrays_are_checked(declaration, sizes, to):
+    report = sg.check(sg.derived(mathematics.as_function(declaration), "jacobian"), to=to)
+    assert report.ok, report
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    {
+        "f(x[n])[i] = x[i]**2": "    out_by_x[np.arange(n), np.arange(n)] = 2 * x\n",
+        "f(x[n], t[m]: int)[e] = x[t[e]]**2": "    out_by_x[np.arange(m), t] = 2 * x[t]\n",
+        "f(x[n])[i:n-1] = x[i+1]**2": "    out_by_x[np.arange(n - 1), np.arange(n - 1) + 1] = 2 * x[1:]\n",
+        "f(x[n])[i] = exp(x[i])/sum[j](exp(x[j]))": "    out_by_x[np.arange(n), np.arange(n)] += out\n",
+    }.items(),
+)
+def test_no_zero_is_computed(text, line):
+    """What is not 0 is stored at its places."""
+    assert line in sg.generate(sg.derived(sg.parse(text), "jacobian"))["f_jacobian_numpy.py"]
+
+
 REFUSED = [
     (lambda: sg.derived(sg.parse("f(x) = x"), "curl"), TargetError, "'curl' is nothing that is derived .* jacobian"),
     (lambda: sg.derived(sg.parse("f(x) = x"), "jacobian", "u"), TargetError, "no gradient for u; choose from x"),
     (lambda: sg.derived(sg.parse("f(x, y) = (x, y)"), "hessian"), TargetError, "one scalar output"),
     (
-        lambda: sg.derived(sg.parse("f(x[n])[i] = x[i]**2"), "jacobian"),
+        lambda: sg.derived(sg.parse("f(x[n])[i] = x[i]**2"), "gauss_newton"),
         UnsupportedError,
         r"here are out\[n\], x\[n\]\. sg\.jacobian shows them as index equations",
+    ),
+    (
+        lambda: sg.derived(library.solve, "jacobian"),
+        UnsupportedError,
+        r"solve: the derivative through solve has no equation .* sg\.vjp, sg\.jvp",
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "match"), REFUSED, ids=["name", "input", "no scalar", "tensors"])
+@pytest.mark.parametrize(("call", "error", "match"), REFUSED, ids=["name", "input", "no scalar", "tensors", "matrices"])
 def test_what_is_refused(call, error, match):
     with pytest.raises(error, match=match):
         call()

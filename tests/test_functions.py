@@ -24,6 +24,9 @@ ARRAYS = "f(x[n], y[n]) = sum[i](x[i]**3*y[i])"
 PAIRS = "f(p[2], q[2]) -> out: out[0] = p[0]*q[0]; out[1] = p[1]*q[1]"
 TWO = "f(p[2], q[2]) -> a, b: a[0] = p[0]*q[0]; a[1] = p[1]*q[1]; b[0] = sin(p[1]); b[1] = p[0]**3"
 MANY = f"f(p[8], q[8]) = {' + '.join(f'p[{k}]**2*q[{k}]' for k in range(8))}"  # components, too many for units
+CHAIN = "f(x[n]) = sum[i:n-1]((x[i+1] - x[i]**2)**2)"
+NORMED = "f(x[..., n], w[n])[..., i] = x[..., i]*w[i]/sum[j](x[..., j]**2)"
+GATHERED = "f(x[n], t[m]: int)[e] = x[t[e]]**2"
 MATHEMATICS = {SCALAR: [x**2 * y + sympy.exp(x * y)], SEVERAL: [x**2 * y, sympy.sin(x * y) / x, sympy.exp(x) + y]}
 POINTS = np.random.default_rng(3).uniform(0.3, 1.7, (2, 5))
 each_language = pytest.mark.parametrize("to", ["numpy"])
@@ -119,6 +122,9 @@ CHECKED = [  # formula, functions, inputs
     ("f(x[n,k], t[n]: int; eps=0.1) = sum[i](x[i,t[i]]**2*eps)", "forward,jvp,hvp,value_and_gradient", ""),
     ("f(x[n,k], w[m,k]) -> a, n_large: a[i,j] = sum[l](x[i,l]*w[j,l]); n_large = argmax[i](x[i,0])", "jvp,forward", ""),
     (MANY, "hessian", ""),
+    (CHAIN, "hessian", ""),
+    (NORMED, "jacobian", ""),
+    (GATHERED, "jacobian", ""),
 ]
 
 
@@ -196,6 +202,11 @@ DERIVATIONS = [  # a derivation that is wrong: its text is as derived, and the o
     (ARRAYS, "jvp", negative("tangent_out", 0)),
     (TWO, "jacobian", swapped),
     (MANY, "hessian", negative("p_by_q", 0)),
+    (CHAIN, "hessian", missing("x_by_x")),
+    (CHAIN, "hessian", negative("x_by_x", 0)),
+    (NORMED, "jacobian", negative("out_by_x", 1)),
+    (NORMED, "jacobian", negative("out_by_w", 0)),
+    (GATHERED, "jacobian", negative("out_by_x", 0)),
 ]
 
 

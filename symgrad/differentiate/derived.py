@@ -3,12 +3,13 @@
     gradient            of one scalar output, one for each input
     value_and_gradient  the output, and these
     jacobian            the outputs, and their derivatives: of numbers one matrix `jacobian`, rows outputs and columns
-                        inputs; of arrays of literal size `<output>_by_<input>` for each two, of shape output x input
+                        inputs; of arrays `<output>_by_<input>` for each two, of shape output x input, a pack in front
     hessian             the output, its gradient, and the derivatives of that; symmetric, each half is computed once
     gauss_newton        the residuals, `jacobian` as one matrix of all components, `jtj` = J^T J and `jtr` = J^T r
 
-Cells are the equations of J^T v with v a unit vector, written in what forward names: the printed code shares their
-parts with each other, and with the value.
+Of numbers, and of arrays of literal size, each cell is an equation: that of J^T v with v a unit vector. Of other arrays
+each term is one, that stores at the places where it is not 0 (terms.py). All are written in what forward names: the
+printed code shares their parts with each other, and with the value.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import Any
 from ..errors import TargetError, UnsupportedError
 from ..expr import ONE, ZERO, Expr, Index, Ref, const, ref, total, transform
 from ..expr.names import fresh
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, show_element
+from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered, show_element
 from .components import Row, cells, of_components
+from .terms import Chain
 
 Places = Sequence[tuple[tuple[Expr, ...], Expr]]  # what stands where
 Result = tuple[Tensor, list[Equation]]
@@ -60,7 +62,7 @@ def gradient_of(derivative: Derivative, inputs: Sequence[str] = (), value: bool 
 
 def jacobian_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
     """The outputs, and their derivatives by these inputs, or all."""
-    found = _Cells(derivative, inputs)
+    found = _of(derivative, inputs)
     return found.function("jacobian", derivative.primal.outputs, found.blocks())
 
 
@@ -73,7 +75,7 @@ def gauss_newton_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Funct
 def hessian_of(primal: Function, derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
     """The value, the gradient and its derivatives; `derivative` is that of `value_and_gradient` of `primal`."""
     outputs = derivative.primal.outputs
-    found = _Cells(derivative, inputs, outputs[1:])
+    found = _of(derivative, inputs, outputs[1:])
     return found.function("hessian", outputs, found.blocks("hessian"), primal)
 
 
@@ -97,6 +99,11 @@ def arranged(what: str, values: Sequence[str], outputs: Sequence[str], count: in
     blocks = rest[count:] if slopes else rest
     count = min(count, len(blocks))  # of numbers there is one matrix
     return (first, *slopes, one([one(blocks[k : k + count]) for k in range(0, len(blocks), count)]))
+
+
+def _of(derivative: Derivative, inputs: Sequence[str], outputs: Sequence[str] = ()) -> _Cells | _Blocks:
+    """The derivatives of these outputs, or of all: by formulas for each component where there are such."""
+    return (_Cells if of_components(derivative) else _Blocks)(derivative, inputs, outputs)
 
 
 def chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
@@ -236,3 +243,41 @@ class _Cells:
         tensor = Tensor(name, (*extents, *shape), Dtype.REAL, Role.OUTPUT)
         some = [(place, cell) for place, cell in at if cell is not ZERO] or at[:1]  # where none stands, it is 0
         return tensor, [Equation(name, (*self.pack, *place), "none", cell, box) for place, cell in some]
+
+
+class _Blocks:
+    """The derivatives of some outputs by some inputs as arrays of output x input, of any size."""
+
+    def __init__(self, derivative: Derivative, inputs: Sequence[str], outputs: Sequence[str] = ()) -> None:
+        self.derivative, self.primal = derivative, derivative.primal
+        self.inputs = chosen(derivative, inputs)
+        self.taken = names_of(derivative.function)
+        seeds = [(o, seed) for o, seed in derivative.seeds if o in (outputs or self.primal.outputs)]
+        self.chains = {o: Chain(derivative, o, seed, self.taken) for o, seed in seeds}
+
+    def blocks(self, word: str = "jacobian") -> list[Result]:
+        """An array for each output and input; where no term writes it is 0."""
+        found: list[Result] = []
+        for output, chain in self.chains.items():
+            above = output.removeprefix("gradient_") if word == "hessian" else output
+            for name, gradient in self.derivative.gradients:
+                if name in self.inputs:
+                    target = fresh(f"{above}_by_{name}", self.taken)
+                    shape, terms = chain.by(gradient, self.primal.table[name].shape)
+                    equations = [term.equation(target, places) for places, term in terms]
+                    box = self.primal.box_of(shape)
+                    equations = equations or [Equation(target, tuple(i for i, _ in box), "none", ZERO, box)]
+                    found.append((Tensor(target, shape, Dtype.REAL, Role.OUTPUT), equations))
+        return found
+
+    def function(
+        self, kind: str, outputs: Sequence[str], results: Sequence[Result], of: Function | None = None
+    ) -> Function:
+        joint, chains = self.derivative.function, self.chains.values()
+        tensors = [*joint.tensors, *(t for chain in chains for t in chain.tensors), *(t for t, _ in results)]
+        moved = {name for chain in chains for name in chain.moved}
+        statements = [e for e in joint.statements if e.target not in moved]
+        statements += [e for chain in chains for e in chain.statements]
+        statements += [e for _, equations in results for e in equations]
+        outputs = (*outputs, *(t.name for t, _ in results))
+        return _again(self.derivative, kind, tensors, ordered(statements), outputs, of)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import mpmath
@@ -101,7 +102,8 @@ class Origin:
     def _rows(self, arrays: Sequence[Any]) -> Array:
         """The components of some arrays, a row for each point."""
         shaped = [np.asarray(a, dtype=object) for a in arrays]
-        return np.concatenate([a.reshape(len(a) if self._each else 1, -1) for a in shaped], axis=1)
+        rows = [a.reshape(len(a), prod(a.shape[1:])) if self._each else a.reshape(1, a.size) for a in shaped]
+        return np.concatenate(rows, axis=1)
 
     # the comparisons
 
@@ -143,14 +145,29 @@ class Origin:
         """J at each point, of all components: of one array, or of one for each output and input."""
         high = [self._rows([trace.arrays[n]]).shape[1] for n in outputs]
         wide = [self._rows([trace.arrays[n]]).shape[1] for n in self.inputs]
-        whole = [self._rows([block]) for block in blocks]
-        if len(blocks) == 1:
-            return whole[0].reshape(len(whole[0]), sum(high), sum(wide))
-        rows = [
-            np.concatenate([whole[k * len(wide) + n].reshape(-1, h, w) for n, w in enumerate(wide)], axis=2)
-            for k, h in enumerate(high)
-        ]
+        if len(blocks) == 1 < len(high) * len(wide):
+            whole = self._rows(blocks)
+            return whole.reshape(len(whole), sum(high), sum(wide))
+        rows = []
+        for k, (output, h) in enumerate(zip(outputs, high, strict=True)):
+            some = blocks[k * len(wide) : (k + 1) * len(wide)]
+            row = [self._rows([self._block(b, output, n)]) for b, n in zip(some, self.inputs, strict=True)]
+            rows.append(np.concatenate([b.reshape(len(b), h, w) for b, w in zip(row, wide, strict=True)], axis=2))
         return np.concatenate(rows, axis=1)
+
+    def _block(self, block: Array, output: str, name: str) -> Array:
+        """A block of arrays as output x input: with a pack that both have in each, and 0 between two of its points."""
+        shapes = [self.slope.table[output].shape if self.slope else self.function.table[output].shape]
+        shapes.append(self.function.table[name].shape)
+        shared = [e for e in shapes[0] if isinstance(e, Ref) and e.name in self.function.packs and e in shapes[1]]
+        if self._each or not shared:
+            return block
+        block = np.asarray(block, dtype=object)
+        rank, points = len(shapes[0]), range(len(block))
+        whole = np.full((*block.shape[:rank], len(block), *block.shape[rank:]), mpmath.mpf(0))
+        for b in points:
+            whole[(b, *[slice(None)] * (rank - 1), b)] = block[b]
+        return whole
 
     def _seeded(self, trace: Trace, outputs: Sequence[str], known: Array) -> Iterator[tuple[str, Array, Array]]:
         """For some v: its place, v itself where the outputs' derivatives are `known`, and J^T v, in rows."""

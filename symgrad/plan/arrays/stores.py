@@ -27,7 +27,7 @@ from ...expr import (
     substitute,
     value_of,
 )
-from ...ir import Equation, disjoint
+from ...ir import Equation, disjoint, writes_once
 from ..conditions import all_of, asked, exclusive, literal_bounds
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
@@ -206,7 +206,7 @@ class Stores(Fills):
             return Update(e.target, items, array)
         items, axes = self.speller.arrays(target, frame(e, self.speller.values(e), self.speller.axes), extents)
         value = self.speller.laid(value, axes)
-        if not repeats and {*axes} <= {*plain_indices(e)}:
+        if not repeats and ({*axes} <= {*plain_indices(e)} or writes_once(e, self.sizes.facts)):
             return Update(e.target, items, value.array)
         return AddAt(e.target, items, value.array, len(axes) - len(value.axes) if value.axes else 0)
 

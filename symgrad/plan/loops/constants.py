@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from ...expr import ZERO, Const, Expr, product, ref
+from ...expr import ZERO, Const, Expr, indices, product, ref
 from .data import Block, Loop, Node, Store, with_inner
 
 
@@ -27,8 +27,8 @@ def _walk(node: Node, shapes: Mapping[str, tuple[Expr, ...]]) -> Node:
     rest = len(first) - len(around)
     along = tuple((loop.index, loop.lower, loop.extent.key) for loop in around)
     axes = tuple((s, ZERO, size.key) for s, size in zip(first, shape, strict=True))
-    if rest < 0 or along != axes[rest:]:
-        return node
+    if rest < 0 or along != axes[rest:] or {loop.index for loop in around} & {*indices(*first[:rest])}:
+        return node  # or the places of a diagonal
     i = around[0].index
     element = ref(inner.element.name, *first[:rest], *(ZERO for _ in around[1:]), i)
     return Loop(i, product(shape[rest:]), (replace(inner, element=element),))

@@ -91,22 +91,33 @@ class _Places:
 
     def _loop(self, loop: Loop, around: tuple[Index, ...], words: frozenset[str]) -> Loop:
         around = (*around, loop.index)
+        body, words = self._named(loop.body, loop.index, around, words)
+        return replace(loop, body=self.block(body, around, words))
+
+    def _named(
+        self, body: Block, last: Index, around: tuple[Index, ...], words: frozenset[str]
+    ) -> tuple[Block, frozenset[str]]:
+        """The body of the loop over `last` with names for the places that are known there; inside of a condition that
+        all of it stands under, without which they may be none."""
+        head = next((k for k, n in enumerate(body) if not isinstance(n, Note)), 0)
+        match body[head:]:
+            case (If(otherwise=()) as only,):
+                inner, words = self._named(only.body, last, around, words)
+                return (*body[:head], replace(only, body=inner)), words
         names: dict[Expr, Local] = {}
-        for r in _elements(loop.body):
+        for r in _elements(body):
             for axis, s in enumerate(reversed(r.subscripts)):
-                mine = loop.index in indices(s) and set(indices(s)) <= set(around)
+                mine = last in indices(s) and set(indices(s)) <= set(around)
                 if s in names or not mine or not _is_long(s):
                     continue
                 word = _word(r, axis, words)
                 words |= {word}
                 names[s] = self._local(word, s)
-        body = loop.body
         if names:
             places: dict[Expr, Expr] = {s: ref(n.name) for s, n in names.items()}
             body = Rewriter(transformer(lambda n: _moved(n, places))).block(body)
-            head = next((k for k, n in enumerate(body) if not isinstance(n, Note)), 0)
             body = (*body[:head], *names.values(), *body[head:])
-        return replace(loop, body=self.block(body, around, words))
+        return body, words
 
     def _local(self, word: str, place: Expr) -> Local:
         return Local(f"{word}@place{next(self._serial)}", place, count=True)
