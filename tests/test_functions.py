@@ -29,7 +29,7 @@ NORMED = "f(x[..., n], w[n])[..., i] = x[..., i]*w[i]/sum[j](x[..., j]**2)"
 GATHERED = "f(x[n], t[m]: int)[e] = x[t[e]]**2"
 MATHEMATICS = {SCALAR: [x**2 * y + sympy.exp(x * y)], SEVERAL: [x**2 * y, sympy.sin(x * y) / x, sympy.exp(x) + y]}
 POINTS = np.random.default_rng(3).uniform(0.3, 1.7, (2, 5))
-each_language = pytest.mark.parametrize("to", ["numpy"])
+each_language = pytest.mark.parametrize("to", ["numpy", "c"])
 
 
 def at_points(matrix):
@@ -58,7 +58,7 @@ def test_values_come_first_and_the_numbers_are_sympys(text, to):
     values, moved = f.jvp(*POINTS, *tangents)
     close(np.stack(np.atleast_2d(moved), -1), np.einsum("bij,jb->bi", j, tangents))
     out, saved = f.forward(*POINTS)
-    assert_array_equal(out, values)
+    close(out, values)
     assert len(f.backward(saved, np.ones(np.shape(out)) if text is SCALAR else out)) == 2
 
 
@@ -136,29 +136,35 @@ def test_each_is_checked(text, functions, wrt, to):
 
 
 MISTAKES = [  # of one line of the printed text
-    (SEVERAL, "jacobian", "jacobian[..., 0, 0] = 2 * x * y", "jacobian[..., 0, 0] = x * y"),
-    (SEVERAL, "jacobian", "jacobian[..., 0, 1] = x**2", "jacobian[..., 1, 0] = x**2"),
-    (SEVERAL, "jacobian", "    jacobian[..., 2, 1] = 1\n", ""),
-    (SEVERAL, "jacobian", "return (out0, out1, out2), jacobian", "return (out0, out2, out1), jacobian"),
-    (SEVERAL, "jacobian", "return (out0, out1, out2), jacobian", "return (out0, out1, out2), -jacobian"),
-    (SEVERAL, "gauss_newton", "jtj[..., 0, 1] = ", "jtj[..., 0, 1] = -"),
-    (SEVERAL, "gauss_newton", "[..., 1, 0] * out1", "[..., 1, 1] * out1"),
-    (SEVERAL, "jvp", " * tangent_y\n", " * tangent_x\n"),
-    (SCALAR, "hessian", "hessian[..., 0, 0] = ", "hessian[..., 0, 0] = 2 * "),
-    (SCALAR, "hessian", "(gradient_x, gradient_y)", "(gradient_y, gradient_x)"),
-    (ARRAYS, "hvp", "3 * x**2 * direction_x", "3 * x**2 * direction_y"),
-    (ARRAYS, "value_and_gradient", "3 * x**2 * y", "3 * x * y"),
-    (ARRAYS, "forward", "return ", "return 2 * "),
+    ("numpy", SEVERAL, "jacobian", "jacobian[..., 0, 0] = 2 * x * y", "jacobian[..., 0, 0] = x * y"),
+    ("numpy", SEVERAL, "jacobian", "jacobian[..., 0, 1] = x**2", "jacobian[..., 1, 0] = x**2"),
+    ("numpy", SEVERAL, "jacobian", "    jacobian[..., 2, 1] = 1\n", ""),
+    ("numpy", SEVERAL, "jacobian", "return (out0, out1, out2), jacobian", "return (out0, out2, out1), jacobian"),
+    ("numpy", SEVERAL, "jacobian", "return (out0, out1, out2), jacobian", "return (out0, out1, out2), -jacobian"),
+    ("numpy", SEVERAL, "gauss_newton", "jtj[..., 0, 1] = ", "jtj[..., 0, 1] = -"),
+    ("numpy", SEVERAL, "gauss_newton", "[..., 1, 0] * out1", "[..., 1, 1] * out1"),
+    ("numpy", SEVERAL, "jvp", " * tangent_y\n", " * tangent_x\n"),
+    ("numpy", SCALAR, "hessian", "hessian[..., 0, 0] = ", "hessian[..., 0, 0] = 2 * "),
+    ("numpy", SCALAR, "hessian", "(gradient_x, gradient_y)", "(gradient_y, gradient_x)"),
+    ("numpy", ARRAYS, "hvp", "3 * x**2 * direction_x", "3 * x**2 * direction_y"),
+    ("numpy", ARRAYS, "value_and_gradient", "3 * x**2 * y", "3 * x * y"),
+    ("numpy", ARRAYS, "forward", "return ", "return 2 * "),
+    ("c", SEVERAL, "jacobian", "jacobian[1] = x * x;", "jacobian[2] = x * x;"),
+    ("c", SEVERAL, "jacobian", "    jacobian[5] = 1.0;\n", ""),
+    ("c", SEVERAL, "jacobian", "jacobian[b * 3 * 2] = 2.0 * x[b] * y[b];", "jacobian[b * 3 * 2] = x[b] * y[b];"),
+    ("c", SEVERAL, "jacobian", "    *out2 = exp_x + y;\n", ""),
+    ("c", SCALAR, "hessian", "hessian[3] = ", "hessian[3] = -"),
+    ("c", ARRAYS, "hvp", "product_y[i] = ", "product_y[i] = 2.0 * "),
 ]
 
 
-@pytest.mark.parametrize(("text", "what", "before", "after"), MISTAKES)
-def test_a_mistake_in_the_text_is_found(text, what, before, after):
+@pytest.mark.parametrize(("to", "text", "what", "before", "after"), MISTAKES)
+def test_a_mistake_in_the_text_is_found(to, text, what, before, after):
     function = sg.parse(text)
-    result = printed(function, "numpy", {"functions": (what,)})
-    ((path, source),) = result.files.items()
+    result = printed(function, to, {"functions": (what,)})
+    path, source = next(iter(result.files.items()))
     assert before in source
-    wrong = replace(result, files={path: source.replace(before, after)})
+    wrong = replace(result, files={**result.files, path: source.replace(before, after)})
     assert not pipeline.verified(function, wrong, wrong.load()).ok
 
 
@@ -245,7 +251,7 @@ def test_no_tangent_of_integers():
         sg.derived(sg.parse("f(x[n]) = argmax[i](x[i])"), "jvp")
 
 
-@pytest.mark.parametrize("to", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("to", ["numpy", "c", "torch", "jax"])
 def test_forward_and_backward_are_the_default(to):
     plain = sg.generate(library.layer_norm, to=to)
     assert sg.generate(library.layer_norm, to=to, functions="forward, backward") == plain

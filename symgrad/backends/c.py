@@ -14,6 +14,7 @@ from ..later import Later
 from ..plan import Program
 from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
 from ..plan.loops.turns import memory_per_turn
+from ..records import dataclass
 from ..source.tree import (
     INTEGER,
     Array,
@@ -37,7 +38,7 @@ from .c_helpers import local_functions
 from .c_names import File, refuse_words
 from .c_print import MATH, Printer, commented, escaped
 from .c_signature import Printed
-from .options import DEFAULT, Options
+from .options import DEFAULT, PAIR, Options
 
 if TYPE_CHECKING:
     from . import c_compile, c_load, c_point
@@ -54,7 +55,10 @@ class C(Backend):
 
     name = dialect = executed = "c"
     style = "loops"
-    takes = ("save", "checkpoint", "lapack", "blas", "dtype", "index", "prefix", "accumulate", "openmp")
+    takes = (
+        *("save", "checkpoint", "lapack", "blas", "dtype", "index", "prefix", "accumulate", "openmp"),
+        *("functions", "wrt"),
+    )
 
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)
@@ -132,8 +136,18 @@ class C(Backend):
         return self._last[1:]
 
     def _build(self, program: Program) -> tuple[list[Printed], File]:
-        primal = program.derivative.primal
-        refuse_words(primal)
+        name = program.derivative.primal.name
+        refuse_words(program.derivative.primal)
+        parts = self._parts(program)[:2] if program.pair else []
+        for other in program.beside:
+            refuse_words(other.program.derivative.primal)
+            parts.append(replace(self._parts(other.program)[0], word=other.name))
+        symbols = [f"{name}_{part.word}{end}" for part in parts for end in ("", "_batch")]
+        file = File([nest for part in parts for nest in part.nests], symbols, guard(name))
+        return [function for part in parts for function in self._functions(part, file)], file
+
+    def _parts(self, program: Program) -> list[_Part]:
+        """Forward and backward of a program, as loops."""
         point = pointwise(program)
         flat, whole = point or flatten(program), flatten(program)
         if self.options.accumulate:
@@ -142,37 +156,42 @@ class C(Backend):
         both: Sequence[Nest] = nests(flat, language, self.options.openmp, wide)
         if self.options.openmp and point is None:
             both = [memory_per_turn(nest) for nest in both]
-        vectors = [loop_of_vectors(nest, whole, self.options) if point else None for nest in both]
-        symbols = [f"{primal.name}_{which}{end}" for which in ("forward", "backward") for end in ("", "_batch")]
-        file = File([*both, *(found[0] for found in vectors if found)], symbols, guard(primal.name))
-        sizes = size_names(program)
-        found: list[Printed] = []
-        for which, nest, many_points in zip(("forward", "backward"), both, vectors, strict=True):
-            own = getattr(flat, which)
-            one = Builder(flat, own, nest, sizes, point is not None, self.options, file).printed()
-            if point is None:
-                found.append(one)
-            elif many_points is not None:
-                lifted, far = many_points
-                many = Builder(whole, getattr(whole, which), lifted, sizes, False, self.options, file, batch=True)
-                found += [one, many.printed((one.function, far) if far else None)]
-            else:  # an exported function that is not inline may be replaced when it is linked, and so is called
-                inlined = replace(one, function=replace(one.function, inline=True))
-                found += [inlined, batch(one, primal.packs[0], program, file)]
-        return found, file
+        found = []
+        for which, nest in zip(PAIR, both, strict=True):
+            lifted = loop_of_vectors(nest, whole, self.options) if point else None
+            found.append(_Part(which, which, program, flat, whole, point is not None, nest, lifted))
+        return found
 
-    def load(self, program: Program, files: Mapping[str, str]) -> c_load.Artefact:
+    def _functions(self, part: _Part, file: File) -> list[Printed]:
+        """The functions of the interface that a part is printed as."""
+        sizes, options, word = size_names(part.program), self.options, part.word
+        own, own_batch = (getattr(program, part.which) for program in (part.flat, part.whole))
+        one = Builder(part.flat, own, part.nest, sizes, part.literal, options, file, word).printed()
+        if not part.literal:
+            return [one]
+        if part.lifted is not None:
+            lifted, far = part.lifted
+            many = Builder(part.whole, own_batch, lifted, sizes, False, options, file, word, batch=True)
+            return [one, many.printed((one.function, far) if far else None)]
+        # an exported function that is not inline may be replaced when it is linked, and so is called
+        inlined = replace(one, function=replace(one.function, inline=True))
+        return [inlined, batch(one, part.program.derivative.primal.packs[0], part.program, file)]
+
+    def load(self, program: Program, files: Mapping[str, str]) -> c_load.Values:
         """Compile what was printed, and return it as Python functions."""
         flags = (*c_compile.CHECKED, "-fopenmp", f"-D{c_threads.FROM}=0") if self.options.openmp else c_compile.CHECKED
         library = c_compile.compile_library(program.derivative.primal.name, files, flags)
-        return c_load.Artefact(program, library, self.functions(program), self.options)
+        made = c_load.Artefact if program.pair else c_load.Values
+        return made(program, library, self.functions(program), self.options)
 
-    def tuned(self, program: Program, files: Mapping[str, str]) -> c_load.Artefact:
+    def tuned(self, program: Program, files: Mapping[str, str]) -> c_load.Values:
         """The same, by a compiler that takes its time."""
         functions, calls = self.functions(program), c_compile.python_calls()
         point = c_point.beside(program, functions, self.options) if calls else {}
         flags = (*c_compile.TUNED, "-fopenmp") if self.options.openmp else c_compile.TUNED
         library = c_compile.compile_library(program.derivative.primal.name, {**files, **point}, flags)
+        if not program.pair:
+            return c_load.Values(program, library, functions, self.options, calls)
         numbers = c_point.Point(program, library) if point else None
         return c_load.Artefact(program, library, functions, self.options, calls, numbers)
 
@@ -180,6 +199,32 @@ class C(Backend):
 def _file(parts: Sequence[Sequence[str]]) -> str:
     """Lines, with an empty one between the parts."""
     return "\n\n".join(map("\n".join, parts)) + "\n"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One procedure of a program, as loops.
+
+    word     what it is called in the file
+    which    forward or backward
+    flat     the program without packs: of one point if it is `literal`, else of arrays
+    whole    the program of arrays
+    lifted   the loop of a batch, and the scalar that counts the angles which it does not reach, where there is such
+    """
+
+    word: str
+    which: str
+    program: Program
+    flat: Program
+    whole: Program
+    literal: bool
+    nest: Nest
+    lifted: tuple[Nest, str | None] | None
+
+    @property
+    def nests(self) -> tuple[Nest, ...]:
+        """Its loops."""
+        return (self.nest,) if self.lifted is None else (self.nest, self.lifted[0])
 
 
 def _has_pragma(function: Function | Verbatim) -> bool:

@@ -46,6 +46,7 @@ class Builder:
 
     sizes    what each dim of the function is called
     literal  whether it is the function of one point
+    word     what it is called in the file
     batch    whether it is that function for many points, one after the other
     """
 
@@ -58,13 +59,14 @@ class Builder:
         literal: bool,
         options: Options,
         file: File,
+        word: str,
         batch: bool = False,
     ) -> None:
         self._options = options
         self._program = program
         self._procedure = procedure
         self._forward = procedure is program.forward
-        self._kind = "forward" if self._forward else "backward"
+        self._word = word
         self._sizes = sizes
         self._literal = literal
         self._batch = batch
@@ -93,7 +95,7 @@ class Builder:
         wishes |= {name: f"{name}_output" for name in primal.outputs}
         wishes |= {name: f"{name}_size" for name in self._sizes.values()}
         wishes |= {name: f"{name}_option" for name in self._real_options}
-        return Names(nest, fixed, wishes, file, [f"{primal.name}_{self._kind}"] if self._batch else [])
+        return Names(nest, fixed, wishes, file, [f"{primal.name}_{self._word}"] if self._batch else [])
 
     def printed(self, beyond: tuple[Function, str] | None = None) -> Printed:
         """The function, with the parameters that its body uses.
@@ -127,8 +129,8 @@ class Builder:
             body = (*body, again(point, self._called(far), parameters, counter, self._program))
         end = "_batch" if self._batch else ""
         function = Function(
-            f"{self._kind}{end}",
-            f"{self._primal.name}_{self._kind}{end}",
+            f"{self._word}{end}",
+            f"{self._primal.name}_{self._word}{end}",
             parameters,
             body,
             Type(BOOL) if fails else None,
@@ -209,7 +211,7 @@ class Builder:
             terms.append(joined("mul", [*([Number(str(number))] if number > 1 else []), *factors]))
         mentioned = {self._called(name) for name in mentioned}
         return Macro(
-            f"{self._primal.name}_{self._kind}_{name}".upper(),
+            f"{self._primal.name}_{self._word}_{name}".upper(),
             tuple(p for p in (*self._of_sizes(), *self._of_options()) if p.name in mentioned),
             joined("add", terms),
             name,

@@ -7,12 +7,12 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..expr import show
 from ..ir import Dtype, Tensor, bind, extent_of, shape_of
 from ..later import np
-from ..plan import Program
+from ..plan import Nested, Program
 from ..records import dataclass
 from ..source.python import Import, Module
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE
@@ -37,13 +37,118 @@ NUMBERS = {
 NO_TENSORS = ("size", "option", "presence", "work")  # roles of parameters
 
 
-class Artefact:
-    """`forward(*inputs, **options) -> (out, saved)` and `backward(saved, grad_output, needs_input_grad) -> gradients`.
+class _Forward:
+    """A function of the library that is given the inputs."""
 
-    They mean what the printed NumPy means; an argument is copied only where it is not contiguous, or of another type.
-    Where backward adds to gradients, they are 0 before, or `into`: an array, or None, for each input.
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        function: Printed,
+        options: Options,
+        address: Callable[[Array], int],
+    ) -> None:
+        self.program, self.primal = program, program.derivative.primal
+        own = {Dtype.REAL: "float32" if options.single else "float64", Dtype.INT: options.index}
+        stored = {**STORED, **own}
+        self.types = {t.name: np.dtype(stored[t.dtype]) for t in (*self.primal.tensors, *program.tensors)}
+        self.defaults = tuple(o.default for o in self.primal.options)
+        kept = (n for n in program.saved if n not in self.primal.inputs)
+        self._results = list(dict.fromkeys([*program.forward.returns, *kept]))
+        self.checks = _checks(program)
+        refuse = self.checks._inputs if self.primal.inputs else None
+        inputs = self.primal.inputs
+        self._function = _Compiled(program, library, function, inputs, self._results, options, address, refuse)
+        self._layout = lru_cache(self._function.layout)
+
+    def __call__(
+        self, inputs: Sequence[Any], options: dict[str, Any], memory: Callable[[Shape, np.dtype[Any]], Array]
+    ) -> tuple[dict[str, Array | None], Layout]:
+        """The inputs and results by name, as C has them, and what their shapes tell."""
+        primal = self.primal
+        numbers = self.defaults
+        if options:
+            numbers = tuple([np.asarray(options.pop(o.name, o.default)).item() for o in primal.options])
+        if options:
+            raise TypeError(f"{primal.name}: there is no option {next(iter(options))}")
+        given = [None if a is None else np.asarray(a) for a in inputs]
+        given += [None] * (len(primal.inputs) - len(inputs))
+        layout = self._layout(tuple([None if a is None else (a.shape, a.dtype) for a in given]), numbers)
+        values = {n: self.stored(n, a) for n, a in zip(primal.inputs, given, strict=True)}
+        for name in self._results:
+            values[name] = memory(layout.shapes[name], self.types[name])
+        self._function(layout, values, memory)
+        return values, layout
+
+    def stored(self, name: str, array: Array | None) -> Array | None:
+        """An array as C reads it: a copy only where it is not."""
+        if array is None:
+            return None
+        dtype, flags = self.types[name], array.flags
+        if flags.c_contiguous and flags.aligned:
+            if array.dtype == dtype:
+                return array
+            if array.dtype == bool and dtype == np.uint8:
+                return array.view(dtype)
+        found = np.array(array, dtype=dtype, order="C")
+        if dtype.kind == "i" and dtype.itemsize < array.dtype.itemsize and (found != array).any():
+            raise OverflowError(f"{self.primal.name}: {name} has {array[found != array].flat[0]}, which is no {dtype}")
+        return found
+
+
+class Values:
+    """The functions beside forward and backward, each by its name: it returns what the printed NumPy returns.
+
+    An argument is copied only where it is not contiguous, or of another type.
 
     calls  the module that `c_compile.python_calls` gives; without it ctypes tells where arrays are
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        printed: Sequence[Printed],
+        options: Options = DEFAULT,
+        calls: Any = None,
+    ) -> None:
+        self.single = options.single  # real numbers are float32
+        self.integers = np.dtype(options.index)  # those in arrays
+        self.accumulates = options.accumulate  # to what is in the gradients' arrays
+        self.threads = options.openmp  # which a copy of the process does not have
+        self._memory: Callable[[Shape, np.dtype[Any]], Array] = np.empty
+        self._address = (lambda array: array.ctypes.data) if calls is None else calls.address
+        self._beside = {
+            b.name: (_Forward(b.program, library, of_arrays(printed, b.name), options, self._address), b.results)
+            for b in program.beside
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.__dict__.get("_beside", {}).get(name)
+        if found is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        forward, results = found
+
+        def function(*inputs: Any, **options: Any) -> Any:
+            return _arranged(results, forward(inputs, options, self._memory)[0])
+
+        return function
+
+    @property
+    def filled(self) -> Self:
+        """The same, with memory for results that is full of what nobody would take for one: what is not written is
+        seen."""
+        found = copy.copy(self)
+        found._memory = _filled
+        return found
+
+
+class Artefact(Values):
+    """`forward(*inputs, **options) -> (out, saved)` and `backward(saved, grad_output, needs_input_grad) -> gradients`.
+
+    They mean what the printed NumPy means. Where backward adds to gradients, they are 0 before, or `into`: an array, or
+    None, for each input.
+
     point  what calls a function of numbers
     """
 
@@ -56,36 +161,14 @@ class Artefact:
         calls: Any = None,
         point: Point | None = None,
     ) -> None:
-        self.single = options.single  # real numbers are float32
-        self.accumulates = options.accumulate  # to what is in the gradients' arrays
-        self.threads = options.openmp  # which a copy of the process does not have
+        super().__init__(program, library, printed, options, calls)
         primal, derivative = program.derivative.primal, program.derivative
         self._program, self._primal, self._point = program, primal, point
-        self.integers = np.dtype(options.index)  # those in arrays
-        own = {Dtype.REAL: "float32" if self.single else "float64", Dtype.INT: self.integers}
-        stored = {**STORED, **own}
-        self._types = {t.name: np.dtype(stored[t.dtype]) for t in (*primal.tensors, *program.tensors)}
-        self._memory: Callable[[Shape, np.dtype[Any]], Array] = np.empty
-        self._defaults = tuple(o.default for o in primal.options)
         self._gradients, self._seeds = dict(derivative.gradients), [seed for _, seed in derivative.seeds]
-        kept = (n for n in program.saved if n not in primal.inputs)
-        self._results = list(dict.fromkeys([*program.forward.returns, *kept]))
-        self._checks = _checks(program)
-        forward, backward = of_arrays(printed)
-        address = (lambda array: array.ctypes.data) if calls is None else calls.address
-        refuse = self._checks._inputs if primal.inputs else None
-        found = [*self._gradients.values(), *primal.outputs]
-        self._forward = _Compiled(program, library, forward, primal.inputs, self._results, options, address, refuse)
-        self._backward = _Compiled(program, library, backward, program.saved, found, options, address)
-        self._of_inputs, self._of_saved = lru_cache(self._forward.layout), lru_cache(self._backward.layout)
-
-    @property
-    def filled(self) -> Artefact:
-        """The same, with memory for results that is full of what nobody would take for one: what is not written is
-        seen."""
-        found = copy.copy(self)
-        found._memory = _filled
-        return found
+        found, backward = [*self._gradients.values(), *primal.outputs], of_arrays(printed, "backward")
+        self._forward = _Forward(program, library, of_arrays(printed, "forward"), options, self._address)
+        self._backward = _Compiled(program, library, backward, program.saved, found, options, self._address)
+        self._of_saved = lru_cache(self._backward.layout)
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, tuple[Any, ...]]:
         """Return the outputs (a tuple if there are several) and what backward needs."""
@@ -94,18 +177,7 @@ class Artefact:
             if at_once is not None:
                 return at_once
         program, primal = self._program, self._primal
-        numbers = self._defaults
-        if options:
-            numbers = tuple([np.asarray(options.pop(o.name, o.default)).item() for o in primal.options])
-        if options:
-            raise TypeError(f"{primal.name}: there is no option {next(iter(options))}")
-        given = [None if a is None else np.asarray(a) for a in inputs]
-        given += [None] * (len(primal.inputs) - len(inputs))
-        layout = self._of_inputs(tuple([None if a is None else (a.shape, a.dtype) for a in given]), numbers)
-        values = {n: self._as_stored(n, a) for n, a in zip(primal.inputs, given, strict=True)}
-        for name in self._results:
-            values[name] = self._memory(layout.shapes[name], self._types[name])
-        self._forward(layout, values, self._memory)
+        values, layout = self._forward(inputs, options, self._memory)
         outputs = tuple([_result(values[n]) for n in program.forward.returns])
         saved = [values[n] if n in primal.inputs else _result(values[n]) for n in program.saved]
         saved += [layout.sizes[n] for n in program.saved_sizes]
@@ -131,10 +203,10 @@ class Artefact:
         rest = iter(saved[len(program.saved) :])
         sizes = tuple([next(rest) for _ in program.saved_sizes])
         options = {n: next(rest) for n in program.saved_options}
-        numbers = tuple([options.get(o.name, o.default) for o in primal.options]) if options else self._defaults
+        numbers = tuple([options.get(o.name, o.default) for o in primal.options]) if options else self._forward.defaults
         shapes = tuple([None if a is None else (a.shape, a.dtype) for a in tensors])
         layout = self._of_saved(shapes, numbers, sizes, tuple([next(rest) for _ in program.saved_presence]))
-        values = {n: self._as_stored(n, a) for n, a in zip(program.saved, tensors, strict=True)}
+        values = {n: self._forward.stored(n, a) for n, a in zip(program.saved, tensors, strict=True)}
         values |= self._cotangents(grad_output, layout)
         values |= dict.fromkeys(self._gradients.values())
         before = dict(zip(primal.inputs, into or (), strict=into is not None))
@@ -142,38 +214,23 @@ class Artefact:
             gradient = self._gradients.get(name)
             if not need or gradient is None or not layout.present.get(name, True):
                 continue
-            values[gradient] = found = self._memory(layout.shapes[gradient], self._types[gradient])
+            values[gradient] = found = self._memory(layout.shapes[gradient], self._forward.types[gradient])
             if self.accumulates:
                 found[...] = 0 if before.get(name) is None else before[name]
         self._backward(layout, values, self._memory)
         return tuple([_result(values.get(self._gradients.get(n, ""))) for n in primal.inputs])
-
-    def _as_stored(self, name: str, array: Array | None) -> Array | None:
-        """An array as C reads it: a copy only where it is not."""
-        if array is None:
-            return None
-        dtype, flags = self._types[name], array.flags
-        if flags.c_contiguous and flags.aligned:
-            if array.dtype == dtype:
-                return array
-            if array.dtype == bool and dtype == np.uint8:
-                return array.view(dtype)
-        found = np.array(array, dtype=dtype, order="C")
-        if dtype.kind == "i" and dtype.itemsize < array.dtype.itemsize and (found != array).any():
-            raise OverflowError(f"{self._primal.name}: {name} has {array[found != array].flat[0]}, which is no {dtype}")
-        return found
 
     def _cotangents(self, grad_output: Any, layout: Layout) -> dict[str, Array | None]:
         """The cotangents as arrays; None among several means zero."""
         outputs = self._primal.outputs
         shapes = [layout.shapes[n] for n in outputs]
         if len(outputs) > 1:
-            given = self._checks._cotangents(grad_output, shapes, float)
+            given = self._forward.checks._cotangents(grad_output, shapes, float)
         elif self._program.table[outputs[0]].dtype is Dtype.REAL:
-            given = [self._checks._cotangent(grad_output, shapes[0], float)]
+            given = [self._forward.checks._cotangent(grad_output, shapes[0], float)]
         else:
             given = [np.zeros(shapes[0])]  # it does not count
-        return {n: self._as_stored(n, a) for n, a in zip(self._seeds, given, strict=True)}
+        return {n: self._forward.stored(n, a) for n, a in zip(self._seeds, given, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +368,13 @@ def _result(array: Array | None) -> Any:
         return None
     array = array.view(bool) if array.dtype == np.uint8 else array
     return array if array.shape else array[()]
+
+
+def _arranged(results: Nested, values: Mapping[str, Array | None]) -> Any:
+    """What a function returns, in its tuples."""
+    if isinstance(results, str):
+        return _result(values[results])
+    return tuple([_arranged(r, values) for r in results])
 
 
 def _checks(program: Program) -> Any:

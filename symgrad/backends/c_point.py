@@ -27,6 +27,8 @@ def beside(program: Program, printed: Sequence[Printed], options: Options) -> di
     """The file that hands numbers over; none where anything else goes in or comes out."""
     functions = {f.function.role: f for f in printed}
     primal, gradients = program.derivative.primal, dict(program.derivative.gradients)
+    if not program.pair:
+        return {}
     written = options.single or options.accumulate or "forward_batch" not in functions
     if written or primal.optional or set(gradients) != set(primal.inputs):
         return {}

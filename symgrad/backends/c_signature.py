@@ -33,8 +33,7 @@ class Printed:
         return self.function.parameters
 
 
-def of_arrays(functions: Sequence[Printed]) -> tuple[Printed, Printed]:
-    """Forward and backward of arrays of any sizes: of a function of one point those with `_batch`."""
+def of_arrays(functions: Sequence[Printed], word: str) -> Printed:
+    """The function of a name, of arrays of any sizes: of a function of one point that with `_batch`."""
     by_role = {f.function.role: f for f in functions}
-    forward, backward = (by_role.get(f"{which}_batch", by_role[which]) for which in ("forward", "backward"))
-    return forward, backward
+    return by_role.get(f"{word}_batch") or by_role[word]

@@ -25,7 +25,7 @@ from .c_compile import find_compiler
 from .c_signature import Printed, of_arrays
 from .frameworks import TorchArtefact
 from .handwritten import handwritten
-from .options import DEFAULT, Options
+from .options import DEFAULT, PAIR, Options
 from .python_checks import inputs_helper, promoted, refusal
 from .python_file import PythonModule
 from .python_names import PythonLanguage
@@ -107,7 +107,7 @@ class _File(PythonModule):
     def __init__(self, program: Program, functions: Sequence[Printed]) -> None:
         super().__init__(program)
         primal = self.primal
-        self.forward, self.backward = of_arrays(functions)
+        self.forward, self.backward = (of_arrays(functions, which) for which in PAIR)
         self.gradient_names = dict(program.derivative.gradients)
         self.results = [*primal.outputs, *self.hidden]
         self.kept_options = self._options_of(self.backward)

@@ -33,7 +33,7 @@ from .rounding import SINGLE as SINGLE_FORMAT
 from .rounding.array import UNSET, exact, filled
 from .series import Choice
 from .sizes import count
-from .text import Fault, Kinds, Steps, Values, differentiable, full_shape
+from .text import Fault, Kinds, Steps, Values, differentiable, full_shape, has_backward
 
 _TESTS = {"isnan": mp.isnan, "isinf": mp.isinf, "isfinite": mp.isfinite, "signbit": lambda v: v < 0}
 
@@ -63,7 +63,8 @@ class CText:
         self.module = self._execute()
         self.component = "forward_batch" in self.heads
         self.variants = ("", "_batch") if self.component else ("",)
-        for variant, which in itertools.product(self.variants, ("forward", "backward")):
+        own = ("forward", "backward") if has_backward(function) else ("forward",)
+        for variant, which in itertools.product(self.variants, own):
             head = self.heads[f"{which}{variant}"]
             if f"c_{head.name}" not in self.module:
                 raise Fault(f"the file has no function {head.name}")
@@ -179,7 +180,7 @@ class CText:
                     arguments.append(block(self.room(p.tensor, which, variant, sizes), p.tensor))
                 case _:
                     arguments.append(other(own, p))
-        name = f"{self.function.name}_{which}{variant}"
+        name = self.heads[f"{which}{variant}"].name
         self.steps.count = 0
         try:
             status = self.module[f"c_{name}"](*arguments)
@@ -296,14 +297,16 @@ class CText:
         self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds
     ) -> str | None:
         """`kinds` are not asked for: C returns a number. Nothing may be written."""
-        said = _refused(f"{self.function.name}_forward{variant}", *self._forwarded(variant, inputs, options, (), True))
+        said = _refused(self.heads[f"forward{variant}"].name, *self._forwarded(variant, inputs, options, (), True))
+        if said or not has_backward(self.function):
+            return said
         taken = {p.tensor for _, p in self.parameters(f"backward{variant}") if p.role == "input"}
         changed = [n for n in inputs if saved is not None and inputs[n] is not saved.inputs[n]]
-        if said or not taken.intersection(changed):
-            return said
+        if not taken.intersection(changed):
+            return None
         wanted = [n for n in differentiable(self.function) if inputs.get(n) is not None]
         asked = self._backwarded(variant, inputs, saved, 0, seeds, wanted, refuses=True)
-        return _refused(f"{self.function.name}_backward{variant}", *asked)
+        return _refused(self.heads[f"backward{variant}"].name, *asked)
 
     def _parts(self, variant: str, inputs: Values) -> list[Values]:
         """The points of a component function, each with a pack of no axes; the whole call otherwise."""

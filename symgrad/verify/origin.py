@@ -165,8 +165,9 @@ class Origin:
         block = np.asarray(block, dtype=object)
         rank, points = len(shapes[0]), range(len(block))
         whole = np.full((*block.shape[:rank], len(block), *block.shape[rank:]), mpmath.mpf(0))
+        inside: list[Any] = [slice(None)] * (rank - 1)
         for b in points:
-            whole[(b, *[slice(None)] * (rank - 1), b)] = block[b]
+            whole[(b, *inside, b)] = block[b]
         return whole
 
     def _seeded(self, trace: Trace, outputs: Sequence[str], known: Array) -> Iterator[tuple[str, Array, Array]]:
@@ -181,7 +182,8 @@ class Origin:
 
     def _pulled(self, trace: Trace, outputs: Sequence[str], v: Array) -> Array:
         """J^T v in the inputs."""
-        seeds, start = {}, 0
+        seeds: dict[str, Array] = {}
+        start = 0
         for name in outputs:
             array = trace.arrays[name]
             end = start + self._rows([array]).shape[1]

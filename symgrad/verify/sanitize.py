@@ -27,7 +27,7 @@ from ..source.tree import REAL, Parameter
 from .c_text import CText
 from .cases import Case
 from .sizes import boxes, count
-from .text import full_shape
+from .text import full_shape, has_backward
 
 FLAGS = ("-std=c99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -96,19 +96,20 @@ class Driver:
     """
 
     def __init__(self, function: Function, text: CText, header: str, integers: Any = np.int64) -> None:
-        self.function, self.text = function, text
+        self.function, self.text, self.file = function, text, header.removesuffix(".h")
         self.stored = {Dtype.REAL: np.float64, Dtype.INT: integers, Dtype.BOOL: np.uint8}
         self.ending = "_batch" if text.component else ""
-        heads = {which: text.heads[f"{which}{self.ending}"] for which in ("forward", "backward")}
+        own = ("forward", "backward") if has_backward(function) else ("forward",)
+        heads = {which: text.heads[f"{which}{self.ending}"] for which in own}
         self.slots = {_slot(p, which): p for which, head in heads.items() for p in head.parameters}
         number = {slot: k for k, slot in enumerate(self.slots)}
         self.saved = [_slot(p, "") for p in heads["forward"].parameters if p.role == "saved"]
-        forward, backward = (
+        forward, *backward = (
             f"{head.name}({', '.join(_passed(p, number[_slot(p, which)]) for p in head.parameters)});"
             for which, head in heads.items()
         )
         lines = [forward, *(f"v[{number[s]}] = driver_exactly(v[{number[s]}], most);" for s in self.saved)]
-        lines += [forward] * bool(self.saved) + [backward]
+        lines += [forward] * bool(self.saved) + backward
         self.source = DRIVER.format(
             header=header, body="\n    ".join(lines), count=len(self.slots), none=NONE, given=GIVEN
         )
@@ -213,5 +214,5 @@ def _said(text: str, number: int, driver: Driver) -> tuple[str, int] | None:
     kind = re.search(r"AddressSanitizer: ([\w-]+)", text) or re.search(r"runtime error: ([^\n]*)", text)
     if kind is None:
         return None
-    lines = re.findall(rf"\b({re.escape(driver.function.name)}\.[ch]:\d+)", text)
+    lines = re.findall(rf"\b({re.escape(driver.file)}\.[ch]:\d+)", text)
     return f"{kind.group(1)}{f' at {lines[0]}' if lines else ''}", number

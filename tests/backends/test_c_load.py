@@ -198,7 +198,7 @@ def test_the_library_is_closed_with_its_object(text):
     gc.disable()  # nothing waits for it: there are no circles
     try:
         f = sg.load(sg.parse(text), to="c", check=False)
-        place = f._forward._library.functions._name
+        place = f._backward._library.functions._name
         f.backward(f.forward(*[np.ones(2)] * len(f._primal.inputs))[1], np.ones(2))
         assert place in Path("/proc/self/maps").read_text()
         del f
