@@ -19,6 +19,8 @@ from .printed_c import Calls, as_one_file, calls, point_functions
 from .work import BACKWARD, FORWARD, ROWS, Job, Row, asked, declared
 
 ROOT = Path(__file__).resolve().parents[2]
+ALONE = {"save": "minimal"}  # nothing was saved before: what backward would read of forward, it computes itself
+OPTIONS: dict[str, dict[str, Any]] = {"c": ALONE, "numpy": ALONE}  # frameworks call forward in any case
 
 
 def c(job: Job, flags: Sequence[str] = NATIVE) -> Case:
@@ -60,7 +62,7 @@ def loaded(job: Job, to: str = "c") -> Case:
     row, arguments = job.row, job.arguments
     code, facts = printed(row, to)
     start = time.perf_counter()
-    artefact = load(declared(row.formula), to=to, check=False)
+    artefact = load(declared(row.formula), to=to, check=False, **OPTIONS.get(to, {}))
     facts["compiled"] = time.perf_counter() - start
     needs = tuple(k in row.wrt for k in range(len(arguments)))
     seed = job.cotangent if row.kind == "tensor" else tuple(job.cotangent)
@@ -84,7 +86,7 @@ def numpy(job: Job) -> Case:
 
 def printed(row: Row, to: str) -> tuple[pipeline.Printed, dict[str, float]]:
     """The code in a language, the seconds that it takes to derive and print it, and its lines."""
-    code = pipeline.printed(asked(row), to)
+    code = pipeline.printed(asked(row), to, OPTIONS.get(to, {}))
     lines = sum(text.count("\n") for text in code.files.values())
     return code, {"generated": _seconds_to_print(row.name, to), "lines": lines}
 
@@ -111,7 +113,7 @@ def main(row: str, to: str) -> None:
     pipeline.printed(parse("first(x) = sin(x)/(1 + x**2)"), to)
     declared(ROWS[row].formula)
     start = time.process_time()
-    pipeline.printed(asked(ROWS[row]), to)
+    pipeline.printed(asked(ROWS[row]), to, OPTIONS.get(to, {}))
     print(time.process_time() - start)
 
 

@@ -36,16 +36,16 @@ IN_C = {
     ),
     "quadrotor_batch": f"As at a point: {UNASKED}. Next: save by cost.",
     "softmax_ce": (
-        "exp twice, in forward for the sum that it saves and in backward, where the floor keeps the first in the "
-        "gradient's memory. Next: an array of exponentials that is saved in the memory of the gradient."
+        "exp within 1 unit in the last place takes 0.73 ns, where glibc's for vectors, within 4, takes 0.54, "
+        "and NaN is looked for beside the maximum."
     ),
     "layer_norm": (
         "Backward walks a row by four loops, two of them for the gradients of gain and bias, where the floor has two. "
         "Next: one loop with the guards of the gradients inside, as batches have it."
     ),
     "gelu": (
-        "Two exponentials for each element, in erfc and in the bell, each with an exponent in two parts so that the "
-        "tail keeps its digits; the floor's erf and exp do not. Next: erfc and the bell of one argument share theirs."
+        "A polynomial of 24 terms for erfc, whose tail keeps its digits, where the floor's erf, within 4 units of 1, "
+        "is short; the exponential, in two parts, is shared with the slope's. Next: fewer terms near 0."
     ),
     "chain": (
         "Two exponentials for each element, of tanh with its slope and of the sigmoid, and a polynomial for tanh near "

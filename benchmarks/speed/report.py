@@ -29,8 +29,8 @@ Made by `python -m benchmarks.speed`; [its README](../benchmarks/speed/README.md
 Float64, one thread on one processor. Each number is a ratio of times within one round, the median over the rounds, so
 that smaller is faster; "C by hand" is what a careful person writes for just this work
 ([c/](../benchmarks/speed/c), with OpenBLAS for products and `-ffast-math` for arrays), and is given in time. What is
-printed is compiled without `-ffast-math`: "-O3" is `-O3 -march=native -fopenmp-simd`, "-O2" nothing but that,
-"symgrad load" is `sg.load(to="c")` called from Python.
+printed is C and NumPy with `--save minimal`, as nothing was saved before, and compiled without `-ffast-math`: "-O3" is
+`-O3 -march=native -fopenmp-simd`, "-O2" nothing but that, "symgrad load" is `sg.load(to="c")` called from Python.
 
 ![ratio to C by hand](speed.svg)
 """

@@ -42,6 +42,12 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
         return None
     *before, loop = nest.body
     assert isinstance(loop, Loop)
+    around = _one_guard(loop.body)
+    loop = replace(loop, body=around.body) if around else loop
+
+    def whole(loop: Loop, *first: Node) -> Nest:
+        return replace(nest, body=(*before, *first, replace(around, body=(loop,)) if around else loop))
+
     far = ref(Names(nest.table, (n.name for n in nodes if isinstance(n, Local))).new("far_angles"))
     counted: set[Expr] = set()
     named: dict[Expr, Expr] = {}
@@ -61,10 +67,16 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
         if isinstance(node, Local):
             named[node.value] = ref(node.name)
     if not counted:
-        return nest, None
+        return whole(loop), None
     if options.accumulate:
         return None  # nothing may be added twice
-    return replace(nest, body=(*before, Local(far.name, ZERO, changes=True), replace(loop, body=tuple(body)))), far.name
+    return whole(replace(loop, body=tuple(body)), Local(far.name, ZERO, changes=True)), far.name
+
+
+def _one_guard(body: Sequence[Node]) -> Guard | None:
+    """The guard that is all of a loop, if one is: around the loop it is asked once, and a compiler need not move it."""
+    guards = [n for n in body if isinstance(n, Guard) and not n.otherwise]
+    return guards[0] if len(guards) == len(body) == 1 else None
 
 
 def _angles(node: Node, inside: Mapping[Expr, Expr], single: bool) -> Iterator[tuple[Expr, int]]:

@@ -28,6 +28,7 @@ from ..source.tree import (
     Unused,
     joined,
     names_in,
+    statements_in,
 )
 from . import c_vector
 from .c_batch import about_batch, again
@@ -125,7 +126,7 @@ class Builder:
         )
         if beyond is not None:
             point, far = beyond
-            (counter,) = {s.index for s in body if isinstance(s, Loop)}
+            (counter,) = {s.index for s in statements_in(body) if isinstance(s, Loop)}
             body = (*body, again(point, self._called(far), parameters, counter, self._program))
         end = "_batch" if self._batch else ""
         function = Function(

@@ -8,8 +8,8 @@ symgrad.verify.approximations), and their values do not depend on -O0 to -O3 and
 exp(x) is 2**k exp(r) with k an integer and abs(r) at most log(2)/2. There exp(r) - 1 is r + r**2 p(r), with p the
 polynomial that is off the least, relative to exp: 4e-18 in double precision, 4e-9 in single precision. The logarithm of
 2 is taken in two parts of which the first, times k, is exact. What is beyond the range of the format is so by
-arithmetic: 2**k in two factors overflows to infinity, or becomes small gradually. tanh takes the steps of
-exp(-abs(2 x)) one by one, so that a compiler finds them equal where its slope has that exponential.
+arithmetic: 2**k in two factors, one of them large or small, overflows to infinity, or becomes small gradually. tanh
+takes the steps of exp(-abs(2 x)) one by one, so that a compiler finds them equal where its slope has that exponential.
 
 sin and cos of x = k pi/2 + r are polynomials in r**2, of least error relative to the function, 4e-18 and 4e-9, where
 pi/2 is taken in four parts, so short that k times each of the first three is exact. That holds up to an angle, `REACH`:
@@ -17,8 +17,12 @@ a loop over a batch counts those beyond it, and after it the points are computed
 
 log of x = 2**n (1 + f) is n log(2) + f - f**2/2 + s (f**2/2 + s**2 p(s**2)), where s is f/(2 + f), with p of least
 error relative to log, 1e-18 and 5e-12; log1p adds what was rounded off of 1 + x. erfc is exp(-x**2) times the
-polynomial of erfcx. The exponent -x**2 is a sum of two numbers: -coarse**2 is exact, as coarse has few digits, and the
-rest is small. What their sum is rounded by is so small, too, that its exponential is 1 + lost.
+polynomial of erfcx, ndtr is half of erfc with exp(-x**2/2): a compiler finds that one in a slope, too. The exponent
+-x**2 is a sum of two numbers: -coarse**2 is exact, as coarse has few digits, and the rest is small. What their sum is
+rounded by is so small, too, that its exponential is 1 + lost.
+
+A choice is one of two numbers that are there, such as x and copysign(746, x), not of two operations: those a compiler
+computes only where they are chosen, or one of them for a constant, and makes no vector of what depends on that.
 """
 
 from __future__ import annotations
@@ -39,9 +43,11 @@ NEEDS: Mapping[str, tuple[str, ...]] = {  # each after those that it calls
     "vector_tanh": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
     "vector_expm1": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
     "exp_of_sum": ("vector_exp",),
-    "vector_erfc": ("exp_of_sum", "nearest_integer", "as_number"),
-    "vector_bell": ("exp_of_sum", "nearest_integer", "as_number"),
-    "vector_normal_bell": ("exp_of_sum", "nearest_integer", "as_number"),
+    "leading_digits": (),
+    "vector_bell": ("exp_of_sum", "leading_digits"),
+    "vector_normal_bell": ("exp_of_sum", "leading_digits"),
+    "vector_erfc": ("vector_bell",),
+    "vector_ndtr": ("vector_normal_bell",),
     "binary_exponent": (),
     "binary_significand": (),
     "log_of_parts": (),
@@ -63,19 +69,19 @@ static inline $real $power_of_2($bits k)
     return power;
 }"""
 _NEAREST = """\
-/* the integer next to x, plus 2**$sign: the last bits of so large a sum */
+/* the integer next to x, in the last bits of a large sum */
 static inline $bits $nearest_integer($real x)
 {
     const $real sum = x + $integers;
     $bits bits;
     memcpy(&bits, &sum, sizeof bits);
-    return bits & $last_bits;
+    return bits;
 }"""
 _NUMBER = """\
-/* the integer that is k - 2**$sign */
+/* the integer in those bits, as a number */
 static inline $real $as_number($bits k)
 {
-    const $bits bits = k | $first_bits;
+    const $bits bits = (k & $last_bits) | $first_bits;
     $real sum;
     memcpy(&sum, &bits, sizeof sum);
     return sum - $integers;
@@ -95,10 +101,9 @@ static inline $real $vector_exp($real x)
     const $bits k = $nearest_integer(y * $per_log_2);
     const $real n = $as_number(k);
     const $real r = y - n * $log_2 - n * $rest_of_log_2;
-    const $bits above = (k + 2048) & 4095; /* 2**k is taken in two factors */
-    const $bits half = above / 2;
-    const $real power = $power_of_2(half + 3072);
-    return ($one + $expm1_near_0(r)) * power * $power_of_2(above - half + 3072);
+    const $real part = x < $zero ? $low_part : $high_part;
+    const $bits rest = k + (x < $zero ? $part : $minus_part); /* 2**k is part * 2**rest */
+    return ($one + $expm1_near_0(r)) * part * $power_of_2(rest);
 }"""
 _EXP_OF_SUM = """\
 /* exp(a + b), where b is no larger than a, with the digits that the sum loses */
@@ -117,9 +122,9 @@ static inline $real $vector_tanh($real x)
     const $bits k = $nearest_integer(y * $per_log_2);
     const $real n = $as_number(k);
     const $real r = y - n * $log_2 - n * $rest_of_log_2;
-    const $bits above = (k + 2048) & 4095; /* as exp(z) is, for a slope */
-    const $bits half = above / 2;
-    const $real power = $power_of_2(half + 3072) * $power_of_2(above - half + 3072);
+    const $real part = z < $zero ? $low_part : $high_part;
+    const $bits rest = k + (z < $zero ? $part : $minus_part); /* as exp(z) is, for a slope */
+    const $real power = part * $power_of_2(rest);
     const $real expm1_z = power * $expm1_near_0(r) + (power - $one);
     return $copysign(expm1_z / ($two + expm1_z), x);
 }"""
@@ -131,12 +136,11 @@ static inline $real $vector_expm1($real x)
     const $bits k = $nearest_integer(y * $per_log_2);
     const $real n = $as_number(k);
     const $real r = y - n * $log_2 - n * $rest_of_log_2;
-    const $bits above = (k + 2048) & 4095; /* 2**k is taken in two factors */
-    const $bits half = above / 2;
-    const $real power = $power_of_2(half + 3072);
-    const $real other = $power_of_2(above - half + 3072);
-    const $real one = $power_of_2(5120 + half - above); /* 1 / other */
-    return x == $zero ? x : (power * $expm1_near_0(r) + (power - one)) * other;
+    const $real part = x < $one ? $low_part : $high_part;
+    const $real one = x < $one ? $high_part : $low_part; /* 1 / part */
+    const $bits rest = k + (x < $one ? $part : $minus_part); /* 2**k is part * 2**rest */
+    const $real power = $power_of_2(rest);
+    return x == $zero ? x : (power * $expm1_near_0(r) + (power - one)) * part;
 }"""
 _EXPONENT = """\
 /* 2**$sign + k, where x is 2**k times a number from sqrt(1/2) to sqrt(2) */
@@ -191,28 +195,51 @@ static inline $real $vector_log1p($real x)
     const $real inside = x == $zero || x == INFINITY ? x : value;
     return y > $zero ? inside : end;
 }"""
-_ERFC = """\
-/* erfc(x) = exp(-x**2) * erfcx(x), without branches: a loop over it becomes vectors */
-static inline $real $vector_erfc($real x)
+_LEADING = """\
+/* x with half of its digits: its square is exact */
+static inline $real $leading_digits($real x)
 {
-    const $real right = $fabs(x) > $no_tail ? $no_tail : $fabs(x);
-    const $real t = $one - $seven / (right + $middle);
-$tail
-    const $real coarse = $as_number($nearest_integer(right * $parts)) / $parts;
-    const $real rest = (coarse - right) * (coarse + right);
-    const $real bell = $exp_of_sum(-coarse * coarse, rest);
-    const $real value = bell * (p / ($one + $slope * right));
-    return x < $zero ? $two - value : value;
+    $bits bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= $leading_bits;
+    $real leading;
+    memcpy(&leading, &bits, sizeof leading);
+    return leading;
 }"""
 _BELL = """\
 /* $about, without branches: a loop over it becomes vectors */
 static inline $real $function($real x)
 {
-    const $real right = $fabs(x) > $most_of_it ? $most_of_it : $fabs(x);
-    const $real coarse = $as_number($nearest_integer(right * $parts)) / $parts;
-    const $real rest = (coarse - right) * (coarse + right);
+    const $real y = $fabs(x) > $most_of_it ? $copysign($most_of_it, x) : x;
+    const $real coarse = $leading_digits(y);
+    const $real rest = (coarse - y) * (coarse + y);
     return $exp_of_sum(-$times coarse * coarse, $times rest);
 }"""
+_TAIL = """\
+    const $real y = $fabs(x) > $most_of_it ? $copysign($most_of_it, x) : x;
+    const $real right = y * $copysign($times, x);
+    const $real slope = $one + $slope * right;
+    const $real share = $one / (slope * (right + $middle)); /* of two quotients */
+    const $real t = $one - $seven * (slope * share);
+$tail"""
+_ERFC = f"""\
+/* erfc(x) = exp(-x**2) * erfcx(x), without branches: a loop over it becomes vectors */
+static inline $real $vector_erfc($real x)
+{{
+{_TAIL}
+    const $real value = $vector_bell(x) * (p * ((right + $middle) * share));
+    const $real part = x < $zero ? -value : value;
+    return (x < $zero ? $two : $zero) + part;
+}}""".replace("$most_of_it", "$no_tail").replace("$times", "$one")
+_NDTR = f"""\
+/* erfc(-x/sqrt(2))/2, without branches: a loop over it becomes vectors */
+static inline $real $vector_ndtr($real x)
+{{
+{_TAIL}
+    const $real value = $half * $vector_normal_bell(x) * (p * ((right + $middle) * share));
+    const $real part = x < $zero ? value : -value;
+    return (x < $zero ? $zero : $one) + part;
+}}""".replace("$most_of_it", "$no_normal_tail").replace("$times", "$root_of_half_itself")
 _QUADRANT = """\
 /* sin(r + k*pi/2) for abs(r) <= pi/4 */
 static inline $real $sin_in_quadrant($real r, $bits k)
@@ -243,7 +270,7 @@ TEXTS: dict[str, str] = {
     "vector_tanh": _TANH,
     "vector_expm1": _EXPM1_VECTOR,
     "exp_of_sum": _EXP_OF_SUM,
-    "vector_erfc": _ERFC,
+    "leading_digits": _LEADING,
     "vector_bell": _BELL.replace("$about", "exp(-x**2)")
     .replace("$function", "$vector_bell")
     .replace("$most_of_it", "$no_tail")
@@ -252,6 +279,8 @@ TEXTS: dict[str, str] = {
     .replace("$function", "$vector_normal_bell")
     .replace("$most_of_it", "$no_normal_tail")
     .replace("$times", "$half *"),
+    "vector_erfc": _ERFC,
+    "vector_ndtr": _NDTR,
     "binary_exponent": _EXPONENT,
     "binary_significand": _SIGNIFICAND,
     "log_of_parts": _LOG_NEAR_1,
@@ -292,12 +321,14 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
     False: {
         "fabs": "fabs", "copysign": "copysign", "zero": "0.0", "one": "1.0", "two": "2.0", "half": "0.5",
         "bits": "uint64_t", "last_bits": "0xfffffffffffff", "first_bits": "0x4330000000000000", "bias": "1023",
-        "mantissa": "52", "sign": "51", "integers": "6755399441055744.0",
+        "mantissa": "52", "sign": "51", "integers": "6755399441055744.0", "part": "512",
+        "minus_part": "3584", "low_part": "7.458340731200207e-155", "high_part": "1.3407807929942597e154",
         "most": "746.0", "per_log_2": "1.4426950408889634", "log_2": "0.6931471803691238",
         "rest_of_log_2": "1.9082149292705877e-10",
         "up_to_one": "0x95f619980c433", "root_of_half": "0x3fe6a09e667f3bcd", "exponent_offset": "0x7fffffffffc01",
         "smallest": "2.2250738585072014e-308", "scale": "18014398509481984.0", "scaled": "54.0",
-        "no_tail": "28.0", "no_normal_tail": "39.0", "seven": "7.0", "middle": "3.5", "parts": "32.0", "slope": "1.125",
+        "no_tail": "28.0", "no_normal_tail": "39.0", "seven": "7.0", "middle": "3.5", "slope": "1.125",
+        "leading_bits": "0xfffffffff8000000", "root_of_half_itself": "0.7071067811865476",
         "per_quarter": "0.6366197723675814", "quarter_1": "1.5707963267341256", "quarter_2": "6.077100506303966e-11",
         "quarter_3": "2.0222662487111665e-21", "quarter_4": "8.4784276603689e-32",
     },
@@ -305,12 +336,13 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
         "fabs": "fabsf", "copysign": "copysignf", "zero": "0.0f", "one": "1.0f", "two": "2.0f", "half": "0.5f",
         "bits": "uint32_t", "last_bits": "0x7fffff", "first_bits": "0x4b000000", "bias": "127",
         "mantissa": "23", "sign": "22", "integers": "12582912.0f",
+        "part": "64", "minus_part": "4032", "low_part": "5.42101086e-20f", "high_part": "1.84467441e19f",
         "most": "104.0f", "per_log_2": "1.44269504f", "log_2": "0.693145752f",
         "rest_of_log_2": "1.42860677e-6f",
         "up_to_one": "0x4afb0d", "root_of_half": "0x3f3504f3", "exponent_offset": "0x3fff81",
         "smallest": "1.17549435e-38f", "scale": "33554432.0f", "scaled": "25.0f",
-        "no_tail": "11.0f", "no_normal_tail": "15.0f", "seven": "7.0f", "middle": "3.5f", "parts": "32.0f",
-        "slope": "1.125f",
+        "no_tail": "11.0f", "no_normal_tail": "15.0f", "seven": "7.0f", "middle": "3.5f",
+        "slope": "1.125f", "leading_bits": "0xfffff000", "root_of_half_itself": "0.707106769f",
         "per_quarter": "0.636619747f", "quarter_1": "1.5703125f", "quarter_2": "0.0004837513f",
         "quarter_3": "7.5495336e-08f", "quarter_4": "2.563344e-12f",
     },

@@ -164,7 +164,7 @@ class PythonFile(PythonModule, ABC):
         first  the private functions that it has anyway
         table  those that it has where they are called, by name
         """
-        functions = python_helpers(words_in(body), self.tree("x"), self.program)
+        functions = python_helpers(words_in(body) - table.keys(), self.tree("x"), self.program)
         helpers = [*first]
         words = words_in(body) | words_in(helpers) | words_in(functions)
         while more := [h for word, h in table.items() if word in words and h not in helpers]:

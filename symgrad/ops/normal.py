@@ -134,6 +134,11 @@ _ERFCX = Helper(
     ),
 )  # fmt: skip
 
+_NDTR = Helper(
+    "(1 + erf(x/sqrt(2)))/2, the integral of the normal density.",
+    (("result", apply("erfc", -_x / _ROOT2) / 2),),
+)
+
 _INVERSE_MILLS = Helper(
     "exp(-x**2/2) / sqrt(2*pi) / ndtr(x), the normal density over its integral; the exponential in two factors, as "
     "coarse**2 is exact.",
@@ -224,7 +229,8 @@ NORMAL: tuple[Op, ...] = (
     function("erfinv", lambda x, y: _root(_pi) / 2 * apply("exp", y**2), spell=special("erfinv"), domain="-1 < x < 1",
              inside=(0,), sampled=False, monotone=1, series=False),
     function("ndtr", lambda x, y: _gauss(x), lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
-             lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, spell={"numpy": "special.ndtr", "jax": "_ndtr"},
+             lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
+             spell={"numpy": "special.ndtr", "jax": "_ndtr", "c": "ndtr", "c batches": "vector_ndtr"}, helper=_NDTR,
              expand=lambda x: apply("erfc", -x / _ROOT2) / 2, nonnegative=True, monotone=1),
     # SciPy's and torch's own lose x**2 units in the last place far above 0, that of JAX 1e-11 far below
     function("log_ndtr", lambda x, y: apply("inverse_mills", x),

@@ -19,6 +19,7 @@ from .c_memory import Pointer
 from .numpy_linalg import solved
 from .rounding import lift, total
 from .rounding.array import filled
+from .rounding.format import now
 from .rounding.matrices import LinAlgError, whole
 
 PREFIX = "lapack_"
@@ -108,6 +109,14 @@ def _as_number(k: int) -> Any:
     return lift(k - _MIDDLE)
 
 
+def _leading_digits(x: Any) -> Any:
+    value, half = lift(x).value, now.bits // 2
+    if not mp.isfinite(value) or not value:
+        return x
+    unit = int(mp.mag(value)) - half
+    return lift(mp.ldexp(int(mp.ldexp(value, -unit)), unit))
+
+
 def _binary_exponent(x: Any) -> int:
     return _MIDDLE + _split(x)[0]
 
@@ -132,6 +141,7 @@ _BY_NAME: Mapping[str, Callable[..., Any]] = {
     "power_of_2": _power_of_2,
     "nearest_integer": _nearest_integer,
     "as_number": _as_number,
+    "leading_digits": _leading_digits,
     "binary_exponent": _binary_exponent,
     "binary_significand": _significand,
 }

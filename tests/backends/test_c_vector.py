@@ -60,6 +60,10 @@ ENDS = {  # an argument, and the value in double and in single precision
         (0.0, 1, 1), (-0.0, 1, 1), (np.inf, 0, 0), (-np.inf, 2, 2), (1e300, 0, 0), (26.0, 5.663192408856143e-296, 0),
         (-9.0, 2, 2), (np.nan, np.nan, np.nan),
     ),
+    "ndtr": (
+        (0.0, 0.5, 0.5), (-0.0, 0.5, 0.5), (np.inf, 1, 1), (-np.inf, 0, 0), (1e300, 1, 1), (9.0, 1, 1),
+        (-37.0, 5.725571222524577e-300, 0), (np.nan, np.nan, np.nan),
+    ),
     "bell": (
         (0.0, 1, 1), (-0.0, 1, 1), (np.inf, 0, 0), (-np.inf, 0, 0), (1e300, 0, 0), (-1e160, 0, 0),
         (-26.0, np.exp(-676.0), 0), (np.nan, np.nan, np.nan),
@@ -69,7 +73,7 @@ ENDS = {  # an argument, and the value in double and in single precision
         (-36.0, np.exp(-648.0), 0), (np.nan, np.nan, np.nan),
     ),
 }
-BATCHES = {"sin", "cos", "log", "log1p", "expm1", "erfc", "bell", "normal_bell"}  # vectors in batches of points alone
+BATCHES = {"sin", "cos", "log", "log1p", "expm1", "erfc", "ndtr", "bell", "normal_bell"}  # vectors for points alone
 
 
 @cache
@@ -85,6 +89,7 @@ def points(function, real):
     double = real == np.float64
     most = {
         "exp": (-708, 709) if double else (-87, 88), "tanh": (-25, 25), "erfc": (-30, 26) if double else (-10, 9),
+        "ndtr": (-37, 42) if double else (-12.5, 15),
         "bell": (-26.5, 26.5) if double else (-9.25, 9.25), "normal_bell": (-37.5, 37.5) if double else (-13, 13),
         "expm1": (-745, 709) if double else (-100, 88), "log": (0, 1e300 if double else 1e37),
         "log1p": (-0.999, 1e300 if double else 1e37),
