@@ -36,6 +36,7 @@ from .differentiate import (
     gauss_newton_of,
     gradient_of,
     hessian_of,
+    in_values,
     jacobian_equations,
     jacobian_of,
     pushed_of,
@@ -324,10 +325,16 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
         return curved_of(_curved(gradient_of(derivative, inputs), chosen(derivative, inputs)), derivative.primal)
     if what in ("gradient", "value_and_gradient"):
         return gradient_of(derivative, inputs, value=what == "value_and_gradient")
+    of = derive(gradient_of(derivative, inputs, value=True)) if what == "hessian" else derivative
+
+    def others() -> Iterator[Derivative]:
+        values = in_values(of.primal)
+        yield simplify(tangent(values, chosen(of, inputs)))
+        yield simplify(differentiate(values))
+
     if what == "hessian":
-        slope = derive(gradient_of(derivative, inputs, value=True))
-        return hessian_of(derivative.primal, slope, inputs)
-    return jacobian_of(derivative, inputs) if what == "jacobian" else gauss_newton_of(derivative, inputs)
+        return hessian_of(derivative.primal, of, others, inputs)
+    return jacobian_of(of, others, inputs) if what == "jacobian" else gauss_newton_of(of, others, inputs)
 
 
 def jacobian(declaration: Declaration) -> Any:

@@ -1,6 +1,6 @@
 """Function -> Derivative: the rule of differentiation, its forward twin, and the Jacobian for people."""
 
-from .components import entries
+from .components import entries, in_values
 from .derived import arranged, chosen, gauss_newton_of, gradient_of, hessian_of, jacobian_of
 from .jacobian import Jacobian, jacobian_equations
 from .products import curved_of, pushed_of

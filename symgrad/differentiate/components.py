@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
 from ..expr import (
     ONE,
     ZERO,
+    Apply,
     Const,
     Expr,
     Index,
@@ -13,14 +18,18 @@ from ..expr import (
     index,
     operator,
     pending,
+    postorder,
     ref,
     refs,
+    renewed,
     size,
     substitute,
     total,
-    transform,
+    transformer,
 )
-from ..ir import Derivative, Function, Tensor
+from ..expr.names import Names
+from ..ir import Derivative, Equation, Function, Tensor, names_of
+from ..ops import OPS
 
 LONG = 400  # operations; a Jacobian of more is not written at the head of a file
 
@@ -53,19 +62,43 @@ def of_components(derivative: Derivative) -> bool:
 
 
 def cells(derivative: Derivative, opaque: set[str]) -> list[Row]:
-    """The derivative of each component of the outputs by each one of the inputs; what is opaque stands by its name."""
+    """The derivative of each component of the outputs by each one of the inputs; what is opaque stands by its name.
+
+    Of J^T v with v a unit vector, which gives a row; of J v, which gives a column.
+    """
     joint, primal = derivative.function, derivative.primal
-    at = [(ref(o, *x), ref(s, *x)) for o, s in derivative.seeds for x in _components(primal.table[o], primal) or ()]
-    rows = []
-    for output, seed in at:
-        seeds: dict[Expr, Expr] = {other: ONE if other == seed else ZERO for _, other in at}
-        row = []
-        for name, gradient in derivative.gradients:
-            for x in _components(primal.table[name], primal) or ():
-                cell = _written_out(ref(gradient, *x), joint, opaque, seeds)
-                row.append((ref(name, *x), transform(cell, _of_units)))
-        rows.append((output, row))
-    return rows
+
+    def elements(pairs: Iterable[tuple[str, str]]) -> list[tuple[Ref, Ref]]:
+        return [(ref(n, *x), ref(own, *x)) for n, own in pairs for x in _components(primal.table[n], primal) or ()]
+
+    units, results = elements(derivative.seeds), elements(derivative.gradients)
+    found = []
+    for _, seed in units:
+        seeds: dict[Expr, Expr] = {other: ONE if other == seed else ZERO for _, other in units}
+        put = transformer(_of_units)
+        found.append([put(cell) for cell in _written_out([r for _, r in results], joint, opaque, seeds)])
+    above, below = [element for element, _ in units], [element for element, _ in results]
+    if derivative.kind == "jvp":
+        above, below, found = below, above, [list(row) for row in zip(*found, strict=True)]
+    return [(output, list(zip(below, row, strict=True))) for output, row in zip(above, found, strict=True)]
+
+
+def in_values(function: Function) -> Function:
+    """The function with an equation for each value that several others are computed from: J v then goes through them
+    one by one, where it would go back through the whole of each output."""
+    readers = Counter(a for node in postorder(*(e.body for e in function.statements)) for a in node.args)
+    readers.update(e.body for e in function.statements)
+    names, tensors, statements = Names(names_of(function)), list(function.tensors), list[Equation]()
+    known: dict[Expr, Expr] = {}
+    for e in function.statements:
+        for node in pending([e.body], known):
+            new = known[node] = renewed(node, known) if node.args else node
+            if readers[node] > 1 and isinstance(node, Apply) and OPS[node.op].result != "bool":
+                tensor, equation, known[node] = e.part(names.new("value"), new)
+                tensors.append(tensor)
+                statements.append(equation)
+        statements.append(e.with_body(known[e.body]))
+    return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 
 def _of_units(node: Expr) -> Expr:
@@ -98,18 +131,18 @@ def _is_pack(s: Expr, primal: Function) -> bool:
     return isinstance(s, Index) and s.name in primal.packs
 
 
-def _written_out(element: Ref, joint: Function, opaque: set[str], seeds: dict[Expr, Expr]) -> Expr:
-    """`element` by its equations, and so on down to the inputs and what is opaque."""
+def _written_out(elements: Sequence[Ref], joint: Function, opaque: set[str], seeds: dict[Expr, Expr]) -> list[Expr]:
+    """The elements by their equations, and so on down to the inputs and what is opaque."""
     done: dict[Expr, Expr] = dict(seeds)
 
     def bodies(r: Expr) -> list[Expr]:
         writers = joint.writers.get(r.name, ()) if isinstance(r, Ref) and r.name not in opaque else ()
         return [e.body for e in writers if e.subscripts == r.args]
 
-    for node in pending((element,), done, lambda r: refs(*bodies(r))):
+    for node in pending(elements, done, lambda r: refs(*bodies(r))):
         assert isinstance(node, Ref)
         if node.name in joint.writers and node.name not in opaque:
             done[node] = total(substitute(body, {r: done[r] for r in refs(body)}) for body in bodies(node))
         else:  # a gradient that nothing contributes to is 0
             done[node] = ZERO if node.name in set(joint.outputs) - opaque - set(joint.inputs) else node
-    return done[element]
+    return [done[element] for element in elements]

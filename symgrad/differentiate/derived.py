@@ -7,25 +7,27 @@
     hessian             the output, its gradient, and the derivatives of that; symmetric, each half is computed once
     gauss_newton        the residuals, `jacobian` as one matrix of all components, `jtj` = J^T J and `jtr` = J^T r
 
-Of numbers, and of arrays of literal size, each cell is an equation: that of J^T v with v a unit vector. Of other arrays
-each term is one, that stores at the places where it is not 0 (terms.py). All are written in what forward names: the
-printed code shares their parts with each other, and with the value.
+Of numbers, and of arrays of literal size, each cell is an equation: that of J^T v, or of J v, with v a unit vector. Of
+other arrays each term is one, that stores at the places where it is not 0 (terms.py). All are written in what forward
+names: the printed code shares their parts with each other, and with the value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import TargetError, UnsupportedError
-from ..expr import ONE, ZERO, Expr, Index, Ref, const, ref, total, transform
+from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, postorder, ref, total, transform
 from ..expr.names import fresh
+from ..expr.signs import OneForm
 from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered, show_element
 from .components import Row, cells, of_components
 from .terms import Chain
 
 Places = Sequence[tuple[tuple[Expr, ...], Expr]]  # what stands where
+Others = Callable[[], Iterable[Derivative]]
 Result = tuple[Tensor, list[Equation]]
 
 
@@ -60,22 +62,28 @@ def gradient_of(derivative: Derivative, inputs: Sequence[str] = (), value: bool 
     return _again(derivative, "value_and_gradient" if value else "gradient", tensors, statements, outputs)
 
 
-def jacobian_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
-    """The outputs, and their derivatives by these inputs, or all."""
-    found = _of(derivative, inputs)
+def jacobian_of(derivative: Derivative, others: Others, inputs: Sequence[str] = ()) -> Function:
+    """The outputs, and their derivatives by these inputs, or all.
+
+    others  gives other equations of J^T v, or of J v: cells are made of those with the fewest operations
+    """
+    found = _of(derivative, others, inputs)
     return found.function("jacobian", derivative.primal.outputs, found.blocks())
 
 
-def gauss_newton_of(derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
+def gauss_newton_of(derivative: Derivative, others: Others, inputs: Sequence[str] = ()) -> Function:
     """The residuals r, J, J^T J and J^T r."""
-    found = _Cells(derivative, inputs)
+    found = _Cells(derivative, others, inputs)
     return found.function("gauss_newton", derivative.primal.outputs, found.normal_equations())
 
 
-def hessian_of(primal: Function, derivative: Derivative, inputs: Sequence[str] = ()) -> Function:
-    """The value, the gradient and its derivatives; `derivative` is that of `value_and_gradient` of `primal`."""
+def hessian_of(
+    primal: Function, derivative: Derivative, others: Others, inputs: Sequence[str] = ()
+) -> Function:
+    """The value, the gradient and its derivatives; `derivative` is that of `value_and_gradient` of `primal`, and so are
+    the others."""
     outputs = derivative.primal.outputs
-    found = _of(derivative, inputs, outputs[1:])
+    found = _of(derivative, others, inputs, outputs[1:])
     return found.function("hessian", outputs, found.blocks("hessian"), primal)
 
 
@@ -101,9 +109,13 @@ def arranged(what: str, values: Sequence[str], outputs: Sequence[str], count: in
     return (first, *slopes, one([one(blocks[k : k + count]) for k in range(0, len(blocks), count)]))
 
 
-def _of(derivative: Derivative, inputs: Sequence[str], outputs: Sequence[str] = ()) -> _Cells | _Blocks:
+def _of(
+    derivative: Derivative, others: Others, inputs: Sequence[str], outputs: Sequence[str] = ()
+) -> _Cells | _Blocks:
     """The derivatives of these outputs, or of all: by formulas for each component where there are such."""
-    return (_Cells if of_components(derivative) else _Blocks)(derivative, inputs, outputs)
+    if of_components(derivative):
+        return _Cells(derivative, others, inputs, outputs)
+    return _Blocks(derivative, inputs, outputs)
 
 
 def chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
@@ -147,18 +159,30 @@ def _again(
 class _Cells:
     """The derivatives of each component of some outputs by each component of some inputs."""
 
-    def __init__(self, derivative: Derivative, inputs: Sequence[str], outputs: Sequence[str] = ()) -> None:
+    def __init__(
+        self, derivative: Derivative, others: Others, inputs: Sequence[str], outputs: Sequence[str] = ()
+    ) -> None:
         self.derivative, self.primal = derivative, derivative.primal
         self.inputs = chosen(derivative, inputs)
         self.outputs = [o for o, _ in derivative.seeds if o in (outputs or self.primal.outputs)]
         self._refuse()
-        self.rows: list[Row] = [
+        self.rows = min(map(self._rows, (derivative, *others())), key=self._operations)
+        self.pack = tuple(s for s in self.rows[0][0].subscripts if isinstance(s, Index))
+        self.taken = names_of(derivative.function)
+
+    def _rows(self, derivative: Derivative) -> list[Row]:
+        return [
             (row, [(column, cell) for column, cell in cells if column.name in self.inputs])
             for row, cells in cells(derivative, set(self.primal.writers))
             if row.name in self.outputs
         ]
-        self.pack = tuple(s for s in self.rows[0][0].subscripts if isinstance(s, Index))
-        self.taken = names_of(derivative.function)
+
+    def _operations(self, rows: Sequence[Row]) -> int:
+        """How many operations values and cells take together."""
+        form = OneForm()
+        bodies = [form(e.body) for e in self.primal.statements]
+        bodies += [form(cell) for _, row in rows for _, cell in row]
+        return sum(isinstance(node, Apply) and node.op != "neg" for node in postorder(*bodies))
 
     def _refuse(self) -> None:
         table, packs = self.primal.table, self.primal.packs
@@ -180,6 +204,8 @@ class _Cells:
         tensors = [*joint.tensors, *(t for t, _ in results)]
         statements = [e for e in joint.statements if e.target in forward]
         statements += [e for _, equations in results for e in equations]
+        form = OneForm()
+        statements = [e.with_body(form(e.body)) for e in statements]
         return _again(self.derivative, kind, tensors, statements, (*outputs, *(t.name for t, _ in results)), of)
 
     def blocks(self, word: str = "jacobian") -> list[Result]:
