@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import symgrad as sg
 from symgrad import library
 from symgrad.errors import TargetError, UnsupportedError
+from symgrad.expr import Apply, postorder
 
 x, y, z = sympy.symbols("x y z", real=True)
 
@@ -114,6 +115,28 @@ def test_what_is_the_same_in_value_and_derivatives_is_computed_once():
     text = sg.generate(sg.derived(sg.parse("f(x, y) = (exp(x)*y, exp(x)*y**2)"), "jacobian"))["f_jacobian_numpy.py"]
     assert text.count("np.exp(") == 1
     assert "    jacobian[..., 0, 1] = " in text  # each element is written once, and added to nothing
+
+
+def operations(function):
+    nodes = postorder(*(e.body for e in function.statements))
+    return sum(isinstance(n, Apply) and n.op != "neg" for n in nodes)
+
+
+MANY_OUTPUTS = {  # and one or two inputs: J v takes them one by one, J^T v would go back from every output
+    "a recurrence written out": "f(t) -> " + ", ".join(f"y{k}" for k in range(9)) + ": y0 = t*sin(t); "
+    + "; ".join(f"y{k} = y{k - 1}*sin(t) + y{k - 1}" for k in range(1, 9)),
+    "products of rotations": "f(a, b) -> p, q, r, s, t, u, v, w: p = cos(a)*cos(b) - sin(a)*sin(b); "
+    "q = cos(a)*sin(b) + sin(a)*cos(b); r = p*cos(a) - q*sin(a); s = p*sin(a) + q*cos(a); t = r*cos(b) - s*sin(b); "
+    "u = r*sin(b) + s*cos(b); v = t*cos(a) - u*sin(a); w = t*sin(a) + u*cos(a)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANY_OUTPUTS)
+def test_a_jacobian_takes_few_operations(name):
+    function = sg.parse(MANY_OUTPUTS[name])
+    found = sg.derived(function, "jacobian")
+    assert operations(found) <= (1 + 2 * len(function.inputs)) * operations(function)
+    assert sg.check(found).ok
 
 
 def test_zeros_are_not_stored_one_by_one():
