@@ -61,11 +61,26 @@ def valley(x0: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any, x6: Any, x7: An
     return sum(100 * (b - a * a) ** 2 + (1 - a * b) ** 2 for a, b in zip(x, (*x[3:], *x[:3]), strict=True))
 
 
+def forces(x0: Any, y0: Any, x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> tuple[Any, ...]:
+    """Of four atoms on each other; what differs by a sign alone is computed once."""
+    places = [(x0, y0), (x1, y1), (x2, y2), (x3, y3)]
+    found: list[list[Any]] = [[0, 0] for _ in places]
+    for n, (x, y) in enumerate(places):
+        for m, (u, v) in enumerate(places):
+            if n != m:
+                a, b = x - u, y - v
+                s = 1 / (a * a + b * b)
+                f = (2 * s**6 - s**3) * s
+                found[n] = [found[n][0] + f * a, found[n][1] + f * b]
+    return tuple(f for row in found for f in row)
+
+
 RATIOS: dict[str, tuple[Callable[..., Any], float]] = {  # operations of backward for each of forward
     "reprojection": (reprojection, 3.0),
     "arm of seven joints": (joints, 3.0),
     "recurrence of 16 steps": (steps, 3.2),
     "valley": (valley, 2.0),
+    "forces": (forces, 3.5),
 }
 
 
@@ -89,3 +104,9 @@ def test_a_value_has_one_form() -> None:
 
 def test_contributions_to_an_output_that_others_read_are_added_in_one_line() -> None:
     assert " += " not in sg.generate(sg.function(joints), to="c")["joints.c"].split("joints_backward")[1]
+
+
+def test_what_differs_by_a_sign_is_computed_once() -> None:
+    program = printed(sg.function(forces), "c").program
+    pairs, numbers = 6, 19  # operations of each pair: differences, squares, their sum, powers, and what is added
+    assert size(*(e.body for e in program.forward.equations)) <= pairs * numbers

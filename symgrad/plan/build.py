@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ..errors import UnsupportedError
 from ..expr import ZERO, Ref, refs
 from ..expr.names import Names
+from ..expr.signs import OneForm
 from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from ..simplify.reuse import entangled
 from .arrays.cut import cut
@@ -62,6 +63,9 @@ def plan(
             return both
         return shared(reread(both, tensors.keys() - joint.table.keys()), tensors, names, joint.facts)
 
+    if not small:
+        form = OneForm()
+        both = [e.with_body(form(e.body)) for e in both]
     both = shared_once(both) if small else shared(both, tensors, names, joint.facts, calls=True)
     if small and style == "arrays":
         both = with_arguments(both, to, tensors, names)
