@@ -47,7 +47,7 @@ from .ir import Derivative, Dtype, Function, as_declared, names_of, single, unkn
 from .later import Later, sympy
 from .plan import Beside, Program, plan
 from .records import dataclass
-from .simplify import simplify, stable
+from .simplify import shorter, simplify, stable
 
 if TYPE_CHECKING:
     from .verify import Loss, Report
@@ -333,8 +333,10 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
         yield simplify(differentiate(values))
 
     if what == "hessian":
-        return hessian_of(derivative.primal, of, others, inputs)
-    return jacobian_of(of, others, inputs) if what == "jacobian" else gauss_newton_of(of, others, inputs)
+        found = hessian_of(derivative.primal, of, others, inputs)
+    else:
+        found = (jacobian_of if what == "jacobian" else gauss_newton_of)(of, others, inputs)
+    return shorter(found, of.primal.writers)
 
 
 def jacobian(declaration: Declaration) -> Any:

@@ -160,6 +160,7 @@ def test_second_derivatives_are_shown_in_the_symbols_of_the_declaration():
 # arrays of any size: an array for each output and input
 
 
+CHAIN = "f(x[n]) = sum[i:n-1](100*(x[i+1] - x[i]**2)**2 + (1 - x[i])**2)"
 TENSORS = [  # formula text or function of the library, sizes
     ("f(x[n])[i] = x[i]**2", [{"n": 0}, {"n": 1}, {"n": 4}]),
     ("f(x[..., n])[..., i] = tanh(x[..., i])", [{"...": (2,), "n": 3}, {"...": (), "n": 2}]),
@@ -180,7 +181,7 @@ TENSORS = [  # formula text or function of the library, sizes
     ),
     (library.heat_step, [{"n": 1}, {"n": 4}]),
     ("f(x[n]) = sum[i](x[i]**2)", [{"n": 0}, {"n": 3}]),
-    ("f(x[n]) = sum[i:n-1](100*(x[i+1] - x[i]**2)**2 + (1 - x[i])**2)", [{"n": 1}, {"n": 2}, {"n": 5}]),
+    (CHAIN, [{"n": 1}, {"n": 2}, {"n": 5}]),
     (library.conv1d, [{"n": 1, "c": 2, "w": 5, "o": 2, "k": 3}]),
     (library.conv2d, [{"n": 1, "c": 2, "h": 3, "w": 4, "o": 1, "p": 2, "q": 2}]),
     ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]**2", [{"n": 0}, {"n": 3}]),
@@ -269,18 +270,28 @@ def test_derivatives_of_arrays_are_checked(declaration, sizes, to):
     assert report.ok, report
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    {
-        "f(x[n])[i] = x[i]**2": "    out_by_x[np.arange(n), np.arange(n)] = 2 * x\n",
-        "f(x[n], t[m]: int)[e] = x[t[e]]**2": "    out_by_x[np.arange(m), t] = 2 * x[t]\n",
-        "f(x[n])[i:n-1] = x[i+1]**2": "    out_by_x[np.arange(n - 1), np.arange(n - 1) + 1] = 2 * x[1:]\n",
-        "f(x[n])[i] = exp(x[i])/sum[j](exp(x[j]))": "    out_by_x[np.arange(n), np.arange(n)] += out\n",
-    }.items(),
-)
-def test_no_zero_is_computed(text, line):
-    """What is not 0 is stored at its places."""
-    assert line in sg.generate(sg.derived(sg.parse(text), "jacobian"))["f_jacobian_numpy.py"]
+LINES = [  # formula text, what is derived, language, a line of it
+    ("f(x[n])[i] = x[i]**2", "jacobian", "numpy", "out_by_x[np.arange(n), np.arange(n)] = 2 * x"),
+    ("f(x[n])[i] = x[i]**2", "jacobian", "c", "out_by_x[i * n + i] = 2.0 * x[i];"),
+    ("f(x[n], t[m]: int)[e] = x[t[e]]**2", "jacobian", "numpy", "out_by_x[np.arange(m), t] = 2 * x[t]"),
+    ("f(x[n])[i:n-1] = x[i+1]**2", "jacobian", "numpy", "out_by_x[np.arange(n - 1), np.arange(n - 1) + 1] = 2 * x[1:]"),
+    ("f(x[n])[i:n-1] = x[i+1]**2 - x[i]", "jacobian", "c", "out_by_x[i * n + i] = -1.0;"),
+    (
+        "f(x[n])[i:n] = where(i > 0, x[i-1], 0) - x[i]",
+        "jacobian",
+        "numpy",
+        "out_by_x[np.arange(n - 1) + 1, np.arange(n - 1)] = 1",
+    ),
+    ("f(x[n])[i] = exp(x[i])/sum[j](exp(x[j]))", "jacobian", "numpy", "out_by_x[np.arange(n), np.arange(n)] += out"),
+    (CHAIN, "hessian", "numpy", "x_by_x[np.arange(n - 1), np.arange(n - 1) + 1] = -400 * x[:-1]"),
+]
+
+
+@pytest.mark.parametrize(("text", "what", "to", "line"), LINES)
+def test_no_zero_is_computed(text, what, to, line):
+    """What is not 0 is stored at its places, in as few operations as it takes."""
+    files = sg.generate(sg.derived(sg.parse(text), what), to=to)
+    assert line in [line.strip() for text in files.values() for line in text.splitlines()]
 
 
 REFUSED = [

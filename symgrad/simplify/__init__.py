@@ -2,4 +2,5 @@
 
 from .forward import stable
 from .gradient import simplify
+from .shorter import shorter
 from .table import STABLE

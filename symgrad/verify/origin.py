@@ -163,11 +163,11 @@ class Origin:
         if self._each or not shared:
             return block
         block = np.asarray(block, dtype=object)
-        rank, points = len(shapes[0]), range(len(block))
+        rank = len(shapes[0])
         whole = np.full((*block.shape[:rank], len(block), *block.shape[rank:]), mpmath.mpf(0))
-        inside: list[Any] = [slice(None)] * (rank - 1)
-        for b in points:
-            whole[(b, *inside, b)] = block[b]
+        for b in range(len(block)):
+            at: tuple[Any, ...] = (b, *[slice(None)] * (rank - 1), b)
+            whole[at] = block[b]
         return whole
 
     def _seeded(self, trace: Trace, outputs: Sequence[str], known: Array) -> Iterator[tuple[str, Array, Array]]:

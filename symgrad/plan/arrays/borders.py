@@ -111,7 +111,8 @@ class Borders:
         """`e` without the conditions that limit one index alone: that counts from 0 in a smaller box."""
         box, kept = dict(e.box), list(e.conditions)
         shift: dict[Expr, Expr] = {}
-        for i in indices(*(s for r in refs(e.body) for s in r.subscripts)):
+        scattered = () if e.plain else e.subscripts
+        for i in indices(*(s for r in refs(e.body) for s in r.subscripts), *scattered):
             whole = Domain((i,), (), self.sizes.facts)
             mine = [c for c in kept if {*indices(c)} == {i} and not whole.under(c).conditions(i, ())]
             if not mine or i not in box:

@@ -29,7 +29,7 @@ from ...expr import (
     refs,
     select,
 )
-from ...ir import NEUTRAL, Dtype, Equation, Tensor, When, covers, disjoint, writes_once
+from ...ir import NEUTRAL, Dtype, Equation, Tensor, When, covers, disjoint, disjoint_writes, writes_once
 from ...ops.matrices import MATRICES
 from ..conditions import all_of, exclusive, literal_bounds
 from ..operands import columns_of
@@ -369,9 +369,9 @@ class Order:
         fills = not first.reduced and not first.when and first.where is None
         fills = fills and all(literal is None for literal in pattern_of(first, tensor) or [ZERO])
         block = [] if fills else list(self._zero(tensor, leading, taken))
-        for e in equations:
-            first_of_all = len(equations) == 1 or (fills and e is equations[0])
-            block += _guarded(e.when, self._inside(tensor, e, self._scatter(tensor, e, leading, first_of_all)))
+        for k, e in enumerate(equations):
+            first_there = disjoint_writes(e, equations[:k], self._facts)
+            block += _guarded(e.when, self._inside(tensor, e, self._scatter(tensor, e, leading, first_there)))
         return loops(outer, tuple(block))
 
     def _scatter(self, tensor: Tensor, e: Equation, leading: tuple[Index, ...], alone: bool) -> Block:
