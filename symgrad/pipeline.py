@@ -127,7 +127,7 @@ def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Prog
         program = replace(program, unknowns=tuple(moved), product=second)
     options = backend.options
     named = [*options.functions]
-    if backend.forward_mode and "jvp" in named:
+    if backend.forward_mode and options.pair and "jvp" in named:  # else it is a function as any other
         named.remove("jvp")
         second = plan(pushed(function), backend.dialect, backend.style, backend.calls, operation)
         program = replace(program, product=second)

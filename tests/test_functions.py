@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sympy
+from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 
 import symgrad as sg
 from symgrad import library, pipeline
 from symgrad.backends import DERIVED
+from symgrad.cli import main
 from symgrad.errors import TargetError, UnsupportedError
 from symgrad.pipeline import printed
 
@@ -262,6 +264,20 @@ def test_forward_alone_saves_nothing():
     assert "    return out\n" in source
     assert "saved" not in source
     assert "def backward" not in source
+
+
+def test_the_command_prints_them_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ["generate", SCALAR, "--to", "numpy,c", "--functions", "forward, jacobian,hessian", "--wrt", "y"]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "f" / "f_numpy.py").read_text()
+    assert f'symgrad generate "{SCALAR}" --to numpy --functions forward,jacobian,hessian --wrt y' in text
+    assert "void f_jacobian_batch(" in (tmp_path / "f" / "f.h").read_text()
+    assert CliRunner().invoke(main, [*asked, "--check"]).exit_code == 0
+    other = CliRunner().invoke(main, ["generate", SCALAR, "--to", "numpy,c", "--check"])
+    assert other.exit_code == 1
+    assert "-def jacobian(x, y):" in other.output
 
 
 def test_private_functions_stand_once():

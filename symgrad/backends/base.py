@@ -46,7 +46,7 @@ class Backend(ABC):
     style     what the plan is made for: whole "arrays", or "loops"
     executed  the language whose text the check executes: this one, or one that computes the same in the same order
     products  whether it also prints products of the Jacobian, or the Hessian, with a vector: needs `program.product`
-    forward_mode  whether it has a jvp of its own, which differentiates forward: `program.product` is what it computes
+    forward_mode  whether it has one: jvp is part of the derivative then, and `program.product` what it computes
     takes     the names of the options that it has
     over      the language whose files it calls: it is planned as that one, and prints a file beside them
     calls     the functions of whole matrices that it has words for; None if it has all of them

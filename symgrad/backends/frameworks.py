@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from ..ir import Dtype, Function
 from ..later import np
+from ..plan import Program
 
 
-class _Framework:
-    """`forward` and `backward` on NumPy arrays; every other name is that of the printed module, for its own tensors."""
+class _Framework(ABC):
+    """`forward`, `backward` and the functions beside them on NumPy arrays; every other name is that of the printed
+    module, for its own tensors."""
 
     threads = True  # the framework has threads of its own: a process that has used it must not be copied
 
-    def __init__(self, primal: Function, module: ModuleType) -> None:
+    def __init__(self, program: Program, module: ModuleType) -> None:
         self.module = module
-        self._primal = primal
+        self._primal = program.derivative.primal
+        self._beside = {b.name: b.program.derivative.primal for b in program.beside}
 
     def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("_beside", {}):
+            return partial(self._called, name)
         return getattr(self.module, name)
+
+    @abstractmethod
+    def _called(self, name: str, *inputs: Any, **options: Any) -> Any:
+        """What a function beside forward and backward returns."""
 
     @property
     def _function(self) -> Any:
@@ -40,11 +51,21 @@ class _Framework:
         return [grad_output]
 
 
-class TorchArtefact(_Framework):
-    """Printed torch."""
+class TorchValues(_Framework):
+    """Printed torch, without forward and backward."""
 
     flushes = True  # its sigmoid(-728) is 0, and so is its log1p of the smallest number
     powers = True  # it has no cbrt
+
+    def _called(self, name: str, *inputs: Any, **options: Any) -> Any:
+        import torch
+
+        given = [x if x is None or torch.is_tensor(x) else _tensor(x) for x in inputs]
+        return _each(getattr(self.module, name)(*given, **options), lambda t: t.detach().numpy())
+
+
+class TorchArtefact(TorchValues):
+    """Printed torch."""
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         import torch
@@ -88,6 +109,11 @@ class TorchArtefact(_Framework):
         return tuple(found)
 
 
+def _each(result: Any, change: Callable[[Any], Any]) -> Any:
+    """What a function returns, changed in its tuples."""
+    return tuple(_each(r, change) for r in result) if isinstance(result, tuple) else change(result)
+
+
 def _tensor(value: Any) -> Any:
     import torch
 
@@ -98,24 +124,47 @@ def _tensor(value: Any) -> Any:
     return torch.from_numpy(flat).expand(array.shape)
 
 
-class JaxArtefact(_Framework):
+class JaxValues(_Framework):
     """Printed JAX, in 64 bits, under jax.jit: operation by operation, JAX compiles each of them for each shape."""
 
     flushes = True  # subnormal numbers are 0 to XLA on a CPU
 
-    def __init__(self, primal: Function, module: ModuleType) -> None:
-        super().__init__(primal, module)
+    def __init__(self, program: Program, module: ModuleType) -> None:
+        super().__init__(program, module)
         self._compiled: dict[Any, Any] = {}
+
+    def _called(self, name: str, *inputs: Any, **options: Any) -> Any:
+        import jax
+
+        arrays, moving, fixed, seen = self._prepared(self._beside[name], inputs, options)
+
+        def function(*values: Any) -> Any:
+            given = dict(fixed) | dict(zip(moving, values, strict=True))
+            return getattr(self.module, name)(*map(given.get, range(len(arrays))), **options)
+
+        with jax.enable_x64(True):
+            call = self._compiled.setdefault((name, seen), jax.jit(function))
+            return _each(call(*(arrays[k] for k in moving)), np.array)
+
+    def _prepared(self, primal: Function, inputs: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arrays, the places of those that are traced, the others, and what is compiled by itself."""
+        arrays = [None if x is None else np.asarray(x) for x in inputs]
+        arrays += [None] * (len(primal.inputs) - len(arrays))
+        real = [primal.table[n].dtype == Dtype.REAL for n in primal.inputs]
+        moving = [k for k, a in enumerate(arrays) if real[k] and a is not None]
+        # integers are not traced: that they are in range is asked of numbers
+        fixed = {k: a for k, a in enumerate(arrays) if a is not None and k not in moving}
+        seen = (tuple(moving), *((k, a.dtype, a.shape, a.tobytes()) for k, a in fixed.items()), *options.items())
+        return arrays, moving, fixed, seen
+
+
+class JaxArtefact(JaxValues):
+    """The same, with forward and backward."""
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         import jax
 
-        arrays = [None if x is None else np.asarray(x) for x in inputs]
-        arrays += [None] * (len(self._primal.inputs) - len(arrays))
-        moving = [k for k, n in enumerate(self._primal.inputs) if self._is_real(n) and arrays[k] is not None]
-        # integers are not traced: that they are in range is asked of numbers
-        fixed = {k: a for k, a in enumerate(arrays) if a is not None and k not in moving}
-        seen = (tuple(moving), *((k, a.dtype, a.shape, a.tobytes()) for k, a in fixed.items()), *options.items())
+        arrays, moving, fixed, seen = self._prepared(self._primal, inputs, options)
 
         def function(*values: Any) -> Any:
             given = dict(fixed) | dict(zip(moving, values, strict=True))

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from ..errors import TargetError, UnsupportedError
 from ..ir import Tensor
-from ..plan import Program
+from ..plan import Nested, Program
 from ..plan.program import SCIPY, Procedure
 from ..source import python as py
 from ..source.python import Assign, Attribute, Def, Expression, Given, Import, Module, Name, Return, Word, bare, call
-from .frameworks import JaxArtefact
+from .frameworks import JaxArtefact, JaxValues
 from .handwritten import handwritten
 from .jax_statements import JaxExpressions, JaxStatements
 from .options import DEFAULT
@@ -27,6 +27,7 @@ from .python_statements import (
     flag_of,
     is_given,
     named,
+    nested,
     present,
     read_only,
     returned,
@@ -48,8 +49,6 @@ class Jax(PythonLanguage):
     def module(self, program: Program, header: Sequence[str]) -> Module:
         """The file as a tree."""
         primal = program.derivative.primal
-        if program.beside or not program.pair:
-            raise UnsupportedError(f"{primal.name}: JAX prints forward, backward and jvp. Others: --to numpy.")
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: JAX has nothing to differentiate.")
         if program.product is not None and self.options.save != DEFAULT.save:
@@ -60,16 +59,17 @@ class Jax(PythonLanguage):
         made = _ForwardMode if program.product is not None else _File
         return made(program).module(header)
 
-    def load(self, program: Program, files: Mapping[str, str]) -> JaxArtefact:
+    def load(self, program: Program, files: Mapping[str, str]) -> JaxValues:
         """Import the printed text as a module."""
-        return JaxArtefact(program.derivative.primal, self.module_of(program, files))
+        made = JaxArtefact if program.pair else JaxValues
+        return made(program, self.module_of(program, files))
 
 
 class _File(FrameworkFile):
     rule = "jax.custom_vjp"
 
-    def __init__(self, program: Program) -> None:
-        super().__init__(program)
+    def __init__(self, program: Program, word: str = "", results: Nested = ()) -> None:
+        super().__init__(program, word, results)
         self.own = Word(f"_{self.primal.name}")
 
     def tree(self, like: str) -> JaxExpressions:
@@ -77,28 +77,37 @@ class _File(FrameworkFile):
 
     def module(self, header: Sequence[str]) -> Module:
         """The file as a tree."""
-        functions = self.functions()
-        refused = range_refused(lambda name, extent: [call("_outside", name, extent)], self.tree(""))
-        checks = inputs_helper(self.program, refused, promoted(self.primal))
-        if self.program.indexed:
-            checks = replace(checks, decorators=(call("jax.ensure_compile_time_eval"),))
-        own: list[py.Definition] = [checks, *type_helpers(self.primal, "jnp")]
-        helpers, used = self.completed(functions, own, handwritten("jax"))
+        pair = [self._public(), *self.functions()] if self.program.pair else []
+        body: list[Def | py.Statement] = [*pair, *(file.values() for file in self.beside)]
+        helpers, used = self.completed(body, self.input_helpers(), handwritten("jax"))
         python = [*(["functools"] if self.options else []), *(["math"] if "math" in used else [])]
         modules = [Import(m, source="jax.scipy") for m in sorted(SCIPY) if m in used]
         numpy = [Import("numpy", "np")] if "np" in used else []
-        inputs = named(self.primal.inputs)
-        checked = call("_inputs", *inputs, *named(checked_options(self.program)))
-        public = Def(
-            Name(self.primal.name),
-            tuple(self.parameters()),
-            [Assign(bare(inputs), checked), Return(self.call())],
-            (self.results_doc(), *self.arguments_doc()),
-            public=True,
-        )
-        exported = (public.name, *(f.name for f in functions if isinstance(f, Def) and f.public))
+        exported = tuple(f.name for f in body if isinstance(f, Def) and f.public)
         imports = (Import("jax"), Import("jax.numpy", "jnp"), *numpy, *modules)
-        return Module(tuple(header), (tuple(map(Import, python)), imports), exported, (public, *functions, *helpers))
+        return Module(tuple(header), (tuple(map(Import, python)), imports), exported, (*body, *helpers))
+
+    def _public(self) -> Def:
+        """The function that users call."""
+        about = (self.results_doc(), *self.arguments_doc())
+        body: py.Block = [self._checked(), Return(self.call())]
+        return Def(Name(self.primal.name), tuple(self.parameters()), body, about, public=True)
+
+    def _checked(self) -> Assign:
+        """The inputs checked."""
+        inputs = named(self.primal.inputs)
+        return Assign(bare(inputs), call(self.inputs, *inputs, *named(checked_options(self.program))))
+
+    def inputs_helper(self) -> Def:
+        refused = range_refused(lambda name, extent: [call("_outside", name, extent)], self.tree(""))
+        checks = inputs_helper(self.program, refused, promoted(self.primal), self.inputs)
+        return replace(checks, decorators=(call("jax.ensure_compile_time_eval"),)) if self.program.indexed else checks
+
+    def type_helpers(self) -> list[Def]:
+        return type_helpers(self.primal, "jnp")
+
+    def values(self) -> Def:
+        return self.value_function([self._checked(), *self.computed(), Return(nested(self.results, {}))])
 
     def call(self) -> Expression:
         """The call of the function that has a derivative of its own."""

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from ..expr import Ref, postorder, ref
 from ..ir import Dtype, Tensor, show_shape
-from ..plan import Beside, Program
+from ..plan import Program
 from ..plan.arrays.commands import AddAt, Guard
 from ..plan.arrays.tree import Array, Slice, Take
 from ..plan.program import SCIPY
@@ -25,7 +25,7 @@ from .python_checks import (
     type_helpers,
 )
 from .python_expressions import Expressions, dtype_of
-from .python_file import PythonFile
+from .python_file import WholeFile
 from .python_names import PythonLanguage
 from .python_print import flat
 from .python_sizes import shape
@@ -79,17 +79,7 @@ class NumPyStatements(Statements):
         return [Do(call("np.add.at", Name(s.name), index, self.tree(value)))]
 
 
-class NumPyFile(PythonFile):
-    word = ""  # what a function beside forward and backward is called
-
-    def __init__(self, program: Program) -> None:
-        super().__init__(program)
-        self.beside = [_Values(b) for b in program.beside]
-        first, *others = self.files
-        for file in others:
-            if file.inputs_helper() != first.inputs_helper():
-                file.inputs = f"_{file.word}_inputs"
-
+class NumPyFile(WholeFile):
     def tree(self, like: str) -> Expressions:
         return Expressions(dtype_of(like), self.options, self.needs)
 
@@ -105,15 +95,10 @@ class NumPyFile(PythonFile):
             (*functions, *helpers),
         )
 
-    @property
-    def files(self) -> list[NumPyFile]:
-        """Those that check inputs; those that take the same call one function for it."""
-        return [*([self] if self.program.pair else []), *self.beside]
-
     def functions(self) -> list[Def]:
         """The functions that are printed."""
         pair = [self._forward(), self._backward()] if self.program.pair else []
-        return [*pair, *(file.function() for file in self.beside)]
+        return [*pair, *(file.values() for file in self.beside)]
 
     def imports(self) -> list[Import]:
         """What they import besides NumPy."""
@@ -263,12 +248,7 @@ class NumPyFile(PythonFile):
     # helpers
 
     def _helpers(self) -> list[py.Definition]:
-        helpers: list[py.Definition] = []
-        for file in self.files:
-            if file.primal.inputs:
-                helpers += [h for h in [file.inputs_helper()] if h not in helpers]
-        for file in self.files:
-            helpers += [h for h in type_helpers(file.primal, "np") if h not in helpers]
+        helpers = self.input_helpers()
         seeds = self.program.derivative.seeds
         if self._whole_output() or not self.program.pair:
             pass
@@ -284,23 +264,16 @@ class NumPyFile(PythonFile):
         """What checks the inputs."""
         return inputs_helper(self.program, range_refused(outside, Expressions(Word(""))), word=self.inputs)
 
+    def type_helpers(self) -> list[Def]:
+        return type_helpers(self.primal, "np")
 
-class _Values(NumPyFile):
-    """A function beside forward and backward: it saves nothing."""
+    def values(self) -> Def:
+        outputs = self.primal.outputs
 
-    def __init__(self, beside: Beside) -> None:
-        super().__init__(beside.program)
-        self.word, self.results = beside.name, beside.results
+        def result(values: Sequence[Expression]) -> Expression:
+            return nested(self.results, dict(zip(outputs, values, strict=True)))
 
-    def function(self) -> Def:
-        """The function."""
-        body = _with_return(self.computed(), self.primal.outputs, (), self.arranged)
-        about = (*self.arranged_doc(self.results), *self.arguments_doc())
-        return Def(Word(self.word), tuple(self.parameters()), body, about, role=self.word, public=True)
-
-    def arranged(self, values: Sequence[Expression]) -> Expression:
-        """The outputs as they are returned."""
-        return nested(self.results, dict(zip(self.primal.outputs, values, strict=True)))
+        return self.value_function(_with_return(self.computed(), outputs, (), result))
 
 
 def _with_return(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from ..expr import Expr, Ref, refs
 from ..ir import Dtype, Tensor, show_shape
@@ -214,7 +214,56 @@ class TangentFile(PythonFile):
         return [*sized([d.name for d in self.primal.dims if d.name in needed], self.sure), *counted([*counts])]
 
 
-class FrameworkFile(PythonFile):
+class WholeFile(PythonFile):
+    """A file that checks inputs.
+
+    word     what a function beside forward and backward is called
+    results  how its results are arranged
+    beside   the files of such functions
+    """
+
+    def __init__(self, program: Program, word: str = "", results: Nested = ()) -> None:
+        super().__init__(program)
+        self.word, self.results = word, results
+        made: Any = type(self)
+        self.beside: list[Self] = [made(b.program, b.name, b.results) for b in program.beside]
+        for file in self.files[1:]:
+            if file.inputs_helper() != self.files[0].inputs_helper():
+                file.inputs = f"_{file.word}_inputs"
+
+    @property
+    def files(self) -> list[Self]:
+        """Those that check inputs; those that take the same call one function for it."""
+        return [*([self] if self.program.pair else []), *self.beside]
+
+    @abstractmethod
+    def inputs_helper(self) -> py.Def:
+        """What checks the inputs."""
+
+    @abstractmethod
+    def type_helpers(self) -> Sequence[py.Definition]:
+        """What it calls."""
+
+    def input_helpers(self) -> list[py.Definition]:
+        """What checks the inputs of every function of the file."""
+        found: list[py.Definition] = []
+        for file in self.files if self.primal.inputs else []:
+            found += [h for h in [file.inputs_helper()] if h not in found]
+        for file in self.files:
+            found += [h for h in file.type_helpers() if h not in found]
+        return found
+
+    def value_function(self, body: py.Block) -> py.Def:
+        """A function beside forward and backward."""
+        about = (*self.arranged_doc(self.results), *self.arguments_doc())
+        return py.Def(Word(self.word), tuple(self.parameters()), body, about, role=self.word, public=True)
+
+    @abstractmethod
+    def values(self) -> py.Def:
+        """A function beside forward and backward: it saves nothing."""
+
+
+class FrameworkFile(WholeFile):
     """A file for a framework: its backward takes sizes from what it has, and keeps those that nothing tells."""
 
     @cached_property

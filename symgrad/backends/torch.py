@@ -8,13 +8,13 @@ from functools import cached_property
 
 from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
-from ..plan import Program
+from ..plan import Nested, Program
 from ..plan.arrays.commands import For, Guard, Statement
 from ..source import python as py
 from ..source.layout import listed
 from ..source.python import Assign, Attribute, Def, Do, Expression, Given, If, Name, Operation, Return, Word, bare, call
 from ..source.tree import walk
-from .frameworks import TorchArtefact
+from .frameworks import TorchArtefact, TorchValues
 from .handwritten import handwritten
 from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, type_helper, wrong_type
 from .python_expressions import CONVOLUTIONS, TRUE
@@ -27,6 +27,7 @@ from .python_statements import (
     is_given,
     named,
     needed,
+    nested,
     present,
     read_only,
     sized,
@@ -54,22 +55,21 @@ class Torch(PythonLanguage):
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
         primal = program.derivative.primal
-        if program.beside or not program.pair:
-            raise UnsupportedError(f"{primal.name}: torch prints forward, backward and jvp. Others: --to numpy.")
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
-        return _File(program, program.product is not None).module(header)
+        return _File(program).module(header)
 
-    def load(self, program: Program, files: Mapping[str, str]) -> TorchArtefact:
+    def load(self, program: Program, files: Mapping[str, str]) -> TorchValues:
         """Import the printed text as a module."""
-        return TorchArtefact(program.derivative.primal, self.module_of(program, files))
+        made = TorchArtefact if program.pair else TorchValues
+        return made(program, self.module_of(program, files))
 
 
 class _File(FrameworkFile):
-    def __init__(self, program: Program, forward_mode: bool = False) -> None:
-        super().__init__(program)
+    def __init__(self, program: Program, word: str = "", results: Nested = ()) -> None:
+        super().__init__(program, word, results)
         primal = self.primal
-        self.forward_mode = forward_mode
+        self.forward_mode = program.product is not None
         self.own = Word(class_name(primal.name))
         saved = [n for n in program.saved if n in primal.inputs]
         if self.hidden:  # they are computed again from the inputs when backward is differentiated itself
@@ -81,6 +81,14 @@ class _File(FrameworkFile):
 
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
+        body = [*(self._pair() if self.program.pair else []), *(file.values() for file in self.beside)]
+        helpers, used = self.completed(body, self.input_helpers(), handwritten("torch"))
+        imports = tuple(py.Import(m) for m in ("functools", "math") if m in used)
+        exported = tuple(sorted((part.name for part in body), key=lambda n: isinstance(n, Name)))
+        return py.Module(tuple(header), (imports, (py.Import("torch"),)), exported, (*body, *helpers))
+
+    def _pair(self) -> list[Def | py.Class]:
+        """The function that users call, and the class that has forward and backward."""
         primal = self.primal
         functions = [self._forward(), self._setup(), self._backward(), *([self._jvp()] if self.forward_mode else [])]
         about = (self.results_doc(), *self.arguments_doc())
@@ -88,26 +96,32 @@ class _File(FrameworkFile):
         vmap = [Assign(Word("generate_vmap_rule"), TRUE)]
         said = (f"{primal.name}, with its own backward.",)
         own = py.Class(self.own, Word("torch.autograd.Function"), said, vmap, tuple(functions))
-        checks = [inputs_helper(self.program, self._in_range, promoted(primal)), *type_helpers(primal)]
-        helpers, used = self.completed([public, own], checks, handwritten("torch"))
-        imports = tuple(py.Import(m) for m in ("functools", "math") if m in used)
-        return py.Module(
-            tuple(header), (imports, (py.Import("torch"),)), (own.name, public.name), (public, own, *helpers)
-        )
+        return [public, own]
+
+    def inputs_helper(self) -> Def:
+        return inputs_helper(self.program, self._in_range, promoted(self.primal), self.inputs)
+
+    def type_helpers(self) -> list[py.Definition]:
+        return type_helpers(self.primal)
+
+    def values(self) -> Def:
+        computed = self._computed(self.primal.outputs)
+        return self.value_function(self._checked([*computed, Return(nested(self.results, {}))]))
 
     # the function
 
     def _call(self) -> py.Block:
-        inputs = named(self.primal.inputs)
-        sure = Name(self.like or self.primal.inputs[0])
         count = len(self.primal.outputs)
         result: Expression = call(Attribute(self.own, "apply"), *self.arguments())
         if self.hidden:
             result = py.Element(result, (py.integer(0) if count == 1 else py.Cut(stop=py.integer(count)),))
-        return [
-            Assign(bare(inputs), call("_inputs", *inputs, *named(checked_options(self.program)))),
-            py.With(call("_no_autocast", sure), [Return(result)]),
-        ]
+        return self._checked([Return(result)])
+
+    def _checked(self, body: py.Block) -> py.Block:
+        """The inputs checked, and what is done with them, in the type that they have."""
+        inputs, sure = named(self.primal.inputs), Name(self.like or self.primal.inputs[0])
+        checked = call(self.inputs, *inputs, *named(checked_options(self.program)))
+        return [Assign(bare(inputs), checked), py.With(call("_no_autocast", sure), body)]
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -133,17 +147,20 @@ class _File(FrameworkFile):
         return Def(Word(name), (*map(Given, first), *given), body, decorators=(Word("staticmethod"),), role=name)
 
     def _forward(self) -> Def:
+        results = [*self.primal.outputs, *self.hidden]
+        body = [*self._computed(results), Return(bare(named(results)))]
+        return self._method("forward", [], self.given([*self.primal.inputs, *self.options]), body)
+
+    def _computed(self, results: Sequence[str]) -> list[py.Statement]:
+        """What forward computes."""
         tree = self.tree(self.like or self.primal.inputs[0])
         reads = self._ordered(self.primal.inputs)
-        results = [*self.primal.outputs, *self.hidden]
         statements = self.forward.statements
 
         def asked(guard: Guard) -> Sequence[Expression]:
             return present(guard, None)
 
-        trees = TorchStatements(tree, asked, statements, reads, self.primal.optional, results)
-        body = [*self.begun(trees), Return(bare(named(results)))]
-        return self._method("forward", [], self.given([*self.primal.inputs, *self.options]), body)
+        return self.begun(TorchStatements(tree, asked, statements, reads, self.primal.optional, results))
 
     def _ordered(self, names: Sequence[str]) -> list[str]:
         """The tensors of real numbers first."""

@@ -100,7 +100,7 @@ class TorchC(PythonLanguage):
             spec.loader.exec_module(module)
         finally:
             sys.dont_write_bytecode = writes
-        return TorchArtefact(program.derivative.primal, module)
+        return TorchArtefact(program, module)
 
 
 class _File(PythonModule):
