@@ -143,7 +143,7 @@ MISTAKES = [  # of one line of the printed text
     ("numpy", SEVERAL, "jacobian", "    jacobian[..., 2, 1] = 1\n", ""),
     ("numpy", SEVERAL, "jacobian", "return (out0, out1, out2), jacobian", "return (out0, out2, out1), jacobian"),
     ("numpy", SEVERAL, "jacobian", "return (out0, out1, out2), jacobian", "return (out0, out1, out2), -jacobian"),
-    ("numpy", SEVERAL, "gauss_newton", "jtj[..., 0, 1] = ", "jtj[..., 0, 1] = -"),
+    ("numpy", SEVERAL, "gauss_newton", "jtj = ", "jtj = 2 * "),
     ("numpy", SEVERAL, "gauss_newton", "[..., 1, 0] * out1", "[..., 1, 1] * out1"),
     ("numpy", SEVERAL, "jvp", " * tangent_y\n", " * tangent_x\n"),
     ("numpy", SCALAR, "hessian", "hessian[..., 0, 0] = ", "hessian[..., 0, 0] = 2 * "),
@@ -196,7 +196,7 @@ def missing(name):
 DERIVATIONS = [  # a derivation that is wrong: its text is as derived, and the original function tells
     (SEVERAL, "jacobian", negative("jacobian", 2)),
     (SEVERAL, "jacobian", missing("jacobian")),
-    (SEVERAL, "gauss_newton", negative("jtj", 1)),
+    (SEVERAL, "gauss_newton", negative("jtj", 0)),
     (SEVERAL, "gauss_newton", negative("jtr", 0)),
     (SEVERAL, "gauss_newton", negative("jacobian", 3)),
     (SEVERAL, "jvp", negative("tangent_out1", 0)),

@@ -19,10 +19,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import TargetError, UnsupportedError
-from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, postorder, ref, total, transform
+from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, index, postorder, ref, total, transform
 from ..expr.names import fresh
 from ..expr.signs import OneForm
-from ..ir import Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered, show_element
+from ..ir import Box, Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered, show_element
 from .components import Row, cells, of_components
 from .terms import Chain
 
@@ -227,17 +227,16 @@ class _Cells:
         matrix, equations = self._matrix("jacobian")
         n = len(self.components())
         inside = {e.subscripts for e in equations if e.body is not ZERO}
-        at = [[(*self.pack, const(i), const(j)) for i in range(len(self.rows))] for j in range(n)]
-        columns = [[ref(matrix.name, *s) if s in inside else ZERO for s in column] for column in at]
-        residuals = [row for row, _ in self.rows]
-
-        def inner(left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
-            return total(a * b for a, b in zip(left, right, strict=True) if ZERO not in (a, b))
-
-        whole = [((const(i), const(j)), inner(columns[i], columns[j])) for i in range(n) for j in range(i, n)]
-        jtj = self._symmetric("jtj", n, whole)
-        jtr = self._result("jtr", (const(n),), [((const(j),), inner(columns[j], residuals)) for j in range(n)])
-        return [(matrix, equations), jtj, jtr]
+        jtj = self._result("jtj", (const(n), const(n)), [])[0]
+        (i, j, k), (rows, columns) = map(index, "ijk"), matrix.shape[-2:]
+        box = (*self._box(), (i, columns), (j, columns), (k, rows))
+        left, right = (ref(matrix.name, *self.pack, k, column) for column in (i, j))
+        whole = Equation(jtj.name, (*self.pack, i, j), "sum", left * right, box)
+        at = [[(*self.pack, const(row), const(column)) for row in range(len(self.rows))] for column in range(n)]
+        pairs = [[(ref(matrix.name, *s), r) for s, (r, _) in zip(column, self.rows, strict=True)] for column in at]
+        inner = [total(a * r for a, r in column if a.subscripts in inside) for column in pairs]
+        jtr = self._result("jtr", (const(n),), [((const(column),), cell) for column, cell in enumerate(inner)])
+        return [(matrix, equations), (jtj, [whole]), jtr]
 
     def components(self) -> list[Ref]:
         """Those of the inputs, in order."""
@@ -262,11 +261,13 @@ class _Cells:
     def _at(self, component: Ref) -> tuple[Expr, ...]:
         return component.subscripts[len(self.pack) :]
 
+    def _box(self) -> Box:
+        return tuple((s, ref(s.name)) for s in self.pack)
+
     def _result(self, word: str, shape: Sequence[Expr], at: Places) -> Result:
         name = fresh(word, self.taken)
-        extents = tuple(ref(s.name) for s in self.pack)
-        box = tuple(zip(self.pack, extents, strict=True))
-        tensor = Tensor(name, (*extents, *shape), Dtype.REAL, Role.OUTPUT)
+        box = self._box()
+        tensor = Tensor(name, (*(extent for _, extent in box), *shape), Dtype.REAL, Role.OUTPUT)
         some = [(place, cell) for place, cell in at if cell is not ZERO] or at[:1]  # where none stands, it is 0
         return tensor, [Equation(name, (*self.pack, *place), "none", cell, box) for place, cell in some]
 
