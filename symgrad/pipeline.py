@@ -17,7 +17,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,7 @@ from .errors import CheckError, TargetError, UnsupportedError
 from .ir import Derivative, Dtype, Function, as_declared, names_of, single, unknowns, with_names
 from .later import Later, sympy
 from .plan import Beside, Program, plan
-from .records import dataclass
+from .records import dataclass, replace
 from .simplify import shorter, simplify, stable
 
 if TYPE_CHECKING:

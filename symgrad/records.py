@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from dataclasses import replace as replace
 else:
+
+    def replace(record: Any, **changes: Any) -> Any:
+        """`dataclasses.replace`."""
+        return record.__replace__(**changes)
 
     def dataclass(kind: type | None = None, *, eq: bool = True, frozen: bool = False, **how: bool) -> Any:
         """`dataclasses.dataclass`."""
@@ -22,7 +27,7 @@ else:
         kind.__doc__ = kind.__doc__ or kind.__name__  # else the signature is read for one
         own = {name for name in ("__init__", "__eq__", "__hash__", "__repr__") if vars(kind).get(name) is not None}
         made = dataclasses.dataclass(kind, init=False, repr=False, eq=False, **how)
-        methods = {"__init__": partial(_init, frozen=frozen), "__repr__": _repr}
+        methods = {"__init__": partial(_init, frozen=frozen), "__repr__": _repr, "__replace__": _replace}
         if eq:
             methods |= {"__eq__": _eq, "__hash__": _hash} if frozen else {"__eq__": _eq}
             if not frozen and "__hash__" not in own:
@@ -65,6 +70,13 @@ def _init(kind: Any, names: dict[str, Any], frozen: bool) -> str:
         lines.append("self.__post_init__()")
     given = ", ".join([*before, *after[len(after) == 1 :]])
     return f"def __init__({given}):\n " + "\n ".join(lines or ["pass"])
+
+
+def _replace(kind: Any, names: Mapping[str, Any]) -> str:
+    fields = [f.name for f in dataclasses.fields(kind)]
+    given = ", ".join(["self", *["*"][: len(fields)], *(f"{name}=missing" for name in fields)])
+    values = ", ".join(f"{name}=self.{name} if {name} is missing else {name}" for name in fields)
+    return f"def __replace__({given}):\n return self.__class__({values})"
 
 
 def _values(kind: Any, of: str) -> str:

@@ -54,7 +54,7 @@ def raised(work: Callable[[], object]) -> Any:
 
 @pytest.mark.parametrize("how", HOW, ids=str)
 def test_a_class_is_as_that_of_the_standard_library(how: dict[str, bool]) -> None:
-    def of(kind: Any) -> list[Any]:
+    def of(kind: Any, replace: Any) -> list[Any]:
         one, same, other = kind(x=1), kind(x=1, note="other"), kind(x=2, y=1, seen=[3], name="there")
         return [
             *map(repr, (one, same, other)),
@@ -65,6 +65,8 @@ def test_a_class_is_as_that_of_the_standard_library(how: dict[str, bool]) -> Non
             raised(lambda: setattr(one, "x", 5)),
             raised(lambda: delattr(one, "y")),
             repr(dataclasses.replace(other, y=7)),
+            repr(replace(other, y=7)),
+            raised(lambda: replace(other, q=7)),
             dataclasses.asdict(other),
             repr(copy.copy(other)),
             repr(copy.deepcopy(other)),
@@ -74,7 +76,8 @@ def test_a_class_is_as_that_of_the_standard_library(how: dict[str, bool]) -> Non
             str(inspect.signature(kind)).count(","),
         ]
 
-    assert of(made(records.dataclass, how)) == of(made(dataclasses.dataclass, how))
+    ours = of(made(records.dataclass, how), records.replace)
+    assert ours == of(made(dataclasses.dataclass, how), dataclasses.replace)
 
 
 @records.dataclass(frozen=True, slots=True)
@@ -83,6 +86,15 @@ class Kept:
 
     x: int
     y: int = 2
+
+
+def test_a_class_without_fields() -> None:
+    @records.dataclass(frozen=True, slots=True)
+    class Space:
+        """Nothing."""
+
+    assert records.replace(Space()) == Space()
+    assert {Space(): repr(Space())}[Space()].endswith("Space()")
 
 
 def test_the_package_has_no_other() -> None:

@@ -7,14 +7,13 @@ a `_batch` beside it; any other one takes row-major arrays and their sizes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..later import Later
 from ..plan import Program
 from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
 from ..plan.loops.turns import memory_per_turn
-from ..records import dataclass
+from ..records import dataclass, replace
 from ..source.tree import (
     INTEGER,
     Array,

@@ -4,7 +4,6 @@ else over calls."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, Ref, apply, const, postorder, ref, refs, select, substitute
 from ..expr.names import Names
@@ -12,6 +11,7 @@ from ..numerics.removable import Filled
 from ..ops import OPS
 from ..plan import Program
 from ..plan.loops import Guard, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names, walk
+from ..records import replace
 from ..source import tree
 from ..source.names import Scope
 from ..source.tree import SIZE, Call, Element, Expression, Function, If, Name, Number, Operation, Parameter, Type

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from ..expr import (
     ONE,
@@ -34,6 +33,7 @@ from ..plan.loops.contract import begin, is_matrix, parts_of, stride
 from ..plan.loops.dependence import tag
 from ..plan.loops.integers import sides
 from ..plan.loops.order import LANES
+from ..records import replace
 from ..source import tree
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Expression, Name, Number, Operation, Type
 from . import c_contract, c_lapack

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from string import Template
 
 from ..expr import ARGUMENT, Expr, ref, substitute, transform
@@ -13,6 +12,7 @@ from ..numerics.taylor import ORIGIN, SERIES, SQUARE, away
 from ..ops import OPS, ROWS, Op, Polynomial
 from ..plan import Program
 from ..plan.functions import functions, named_calls
+from ..records import replace
 from ..source.tree import (
     BOOL,
     INT,

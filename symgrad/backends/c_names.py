@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from ..errors import UnsupportedError
 from ..expr import Apply, Expr, Index, Ref, index, postorder, ref, refs, transformer
 from ..ir import Function
 from ..ops import OPS
 from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
+from ..records import replace
 from ..source.names import Scope, refuse_keywords
 from .c_print import LIBM
 from .c_threads import FROM

@@ -10,9 +10,9 @@ those that fill no vector in another way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import prod
 
+from ..records import replace
 from ..source.names import Scope
 from ..source.tree import (
     SIZE,

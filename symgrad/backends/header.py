@@ -125,8 +125,9 @@ def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 def _readers(readers: Sequence[str], gradients: Sequence[str]) -> str:
     """The gradients that read something, or those few that do not."""
-    others = [g for g in gradients if g not in readers]
-    if len(readers) > 3 and len(readers) > 2 * len(others):
+    if len(readers) > 3 and len(readers) > 2 * (len(gradients) - len(readers)):
+        some = {*readers}
+        others = [g for g in gradients if g not in some]
         return f"for all but {', '.join(others)}" if others else "for all"
     return f"for {', '.join(readers)}" if readers else ""
 

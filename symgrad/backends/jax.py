@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from ..errors import TargetError, UnsupportedError
 from ..ir import Tensor
 from ..plan import Nested, Program
 from ..plan.program import SCIPY, Procedure
+from ..records import replace
 from ..source import python as py
 from ..source.python import Assign, Attribute, Def, Expression, Given, Import, Module, Name, Return, Word, bare, call
 from .frameworks import JaxArtefact, JaxValues

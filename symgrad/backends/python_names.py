@@ -13,11 +13,11 @@ import keyword
 import linecache
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from ..plan import Program
+from ..records import replace
 from ..source.names import Scope, refuse_keywords
 from ..source.python import Assign, Class, Def, Import, Module, Name, Space, Verbatim, Word, mapped, spoken, words_in
 from ..source.tree import Function

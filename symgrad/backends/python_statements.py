@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeGuard
 
 from ..expr import ONE, Apply, Expr, Ref, apply, refs, show
@@ -13,6 +12,7 @@ from ..plan import Nested, Program
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Unpack, Update
 from ..plan.arrays.layout import Pattern
 from ..plan.arrays.tree import Array, Elementwise
+from ..records import replace
 from ..source import python as py
 from ..source.python import Attribute, Block, Element, Expression, Name, Operation, Return, Word, call, integer, targets
 from .python_expressions import Expressions, all_but

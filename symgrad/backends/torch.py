@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
 from ..plan import Nested, Program
 from ..plan.arrays.commands import For, Guard, Statement
+from ..records import replace
 from ..source import python as py
 from ..source.layout import listed
 from ..source.python import Assign, Attribute, Def, Do, Expression, Given, If, Name, Operation, Return, Word, bare, call

@@ -7,13 +7,13 @@ tensor take batched values, so what is written to begins as batched as what come
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ..expr import Expr
 from ..plan.arrays.below import below
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
 from ..plan.arrays.guards import names_read
 from ..plan.arrays.tree import ALL, BACK, ArrayNode, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
+from ..records import replace
 from ..source import python as py
 from ..source.layout import LIMIT
 from ..source.python import Do, Element, Expression, Name, Operation, Several, Word, call, method

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..errors import CompilerError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed
 from ..pipeline import verified as verified_code
-from ..records import dataclass
+from ..records import dataclass, replace
 from ..verify import Report
 from .targets import resolve
 

@@ -18,7 +18,6 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -28,7 +27,7 @@ from ..declare.text import parse
 from ..errors import SymgradError, TargetError
 from ..ir import Function
 from ..pipeline import Declaration, as_function
-from ..records import dataclass
+from ..records import dataclass, replace
 
 _FILE = re.compile(r"(?P<file>[^()=]+\.py)(?::(?P<name>\w+))?", re.ASCII)
 _MODULE = re.compile(r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::(?P<name>\w+))?", re.ASCII)

@@ -8,13 +8,13 @@ starts. Conditions on data say nothing of places: what they guard is inside at a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ..domain import Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
 from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, postorder, ref, refs, show
 from ..expr.sizes import coefficient
 from ..ir import Dtype, Equation, Function, Role, reads_of, show_element
+from ..records import replace
 
 
 def bounds(function: Function, required: Sequence[Expr] = ()) -> tuple[Expr, ...]:

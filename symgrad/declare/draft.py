@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
@@ -49,6 +48,7 @@ from ..ir import (
     show_element,
 )
 from ..ops.matrices import MATRICES
+from ..records import replace
 from .bounds import Preconditions, bounds
 from .dtypes import check_numbers, with_dtypes
 from .infinity import NO_INFINITY, has_value, without_neutral

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..errors import DeclarationError
@@ -13,6 +12,7 @@ from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, show, trans
 from ..ir import Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
 from ..ops import OPS
+from ..records import replace
 
 
 def with_dtypes(

@@ -4,11 +4,11 @@ axes."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from ..expr import ONE, Apply, Expr, Ref, apply, component_name, factors, indices, product, ref, refs, transform
 from ..expr.sizes import count
 from ..ops.naming import product_phrase
+from ..records import replace
 from .ranges import EXTENT, Pending
 
 LONGEST = 24  # letters of a name that is made of two

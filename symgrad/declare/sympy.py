@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial, reduce
 from typing import Any, TypeAlias
@@ -19,6 +18,7 @@ from ..ir import Function
 from ..later import sympy
 from ..ops import OPS, ROWS
 from ..ops.limits import INFINITY
+from ..records import replace
 from .draft import Draft
 from .names import output_names
 from .python.formula import Line, formula

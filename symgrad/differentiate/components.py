@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from ..expr import (
     ONE,
@@ -30,6 +29,7 @@ from ..expr import (
 from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Tensor, names_of
 from ..ops import OPS
+from ..records import replace
 
 LONG = 400  # operations; a Jacobian of more is not written at the head of a file
 

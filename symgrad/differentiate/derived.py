@@ -15,7 +15,6 @@ names: the printed code shares their parts with each other, and with the value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..errors import TargetError, UnsupportedError
@@ -23,6 +22,7 @@ from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, index, postorder, 
 from ..expr.names import fresh
 from ..expr.signs import OneForm
 from ..ir import Box, Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered, show_element
+from ..records import replace
 from .components import Row, cells, of_components
 from .terms import Chain
 

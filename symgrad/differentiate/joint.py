@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..expr import Expr, Index
 from ..expr.names import fresh
 from ..ir import Dtype, Equation, Function, Role, Tensor, names_of, recorded
+from ..records import replace
 
 
 class Joint:

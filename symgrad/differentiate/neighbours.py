@@ -15,7 +15,6 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -45,7 +44,7 @@ from ..expr.sizes import equal
 from ..ir import Dtype, Equation, Function, negation, recurrent
 from ..later import mp, mpmath
 from ..ops import OPS
-from ..records import dataclass
+from ..records import dataclass, replace
 
 BITS = 300
 POINTS = 12  # at which the pieces are compared

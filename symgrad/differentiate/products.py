@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..errors import UnsupportedError
 from ..expr import ZERO
 from ..ir import Derivative, Dtype, Equation, Function, alive, as_declared
+from ..records import replace
 
 
 def pushed_of(found: Derivative) -> Function:

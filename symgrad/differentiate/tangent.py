@@ -9,10 +9,10 @@ transpose -Y v Y. `TANGENTS` has the rules that are shorter when written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from ..expr import ONE, ZERO, Expr, Index, Ref, indices, ref, refs, select, total
 from ..ir import Box, Derivative, Equation, Function, Role, alive, with_names
+from ..records import replace
 from .chain import condition_of, everywhere, reverse, times
 from .joint import Joint
 from .matrices import TANGENTS, Rule, cotangents

@@ -17,7 +17,6 @@ one, with the axes of the output before its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ..domain import Domain
 from ..errors import UnsupportedError
@@ -45,6 +44,7 @@ from ..expr.names import fresh
 from ..expr.polynomials import polynomial
 from ..expr.sizes import equal
 from ..ir import Box, Derivative, Equation, Tensor, When, below, by_target, components, recurrent
+from ..records import dataclass, replace
 from .chain import combined, condition_of
 
 

@@ -7,12 +7,11 @@ proved is not false); `project(dark=True)` and `inhabited` look at fewer.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from functools import cached_property, lru_cache
 
 from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, index, indices, postorder, transform
 from ..expr.polynomials import Polynomial, polynomial, symbol
-from ..records import dataclass
+from ..records import dataclass, replace
 from .atoms import (
     EQ,
     GE,

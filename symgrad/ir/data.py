@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from ..domain import Facts
 from ..expr import Expr, Ref, index, ref, transformer
 from ..expr.names import Names
-from ..records import dataclass
+from ..records import dataclass, replace
 from .equations import Box, Dim, Dtype, Equation, Option, Role, Tensor
 from .latex import latex_equations
 from .text import show_element, show_equations

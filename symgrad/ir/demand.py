@@ -7,7 +7,6 @@ same domain, and its adjoint too: a gradient that leaves the domain of its value
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import TypeGuard
 
@@ -30,6 +29,7 @@ from ..expr import (
 )
 from ..expr.sizes import equal, tidy
 from ..ops import OPS
+from ..records import replace
 from .data import Function
 from .equations import Equation, Role
 from .order import ordered

@@ -17,7 +17,7 @@ axes under one plain index; its size is a tuple, and its extent their product.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from enum import StrEnum
 
 from ..domain import NOTHING, Domain, Facts
@@ -45,7 +45,7 @@ from ..expr.sizes import equal
 from ..ops import OPS
 from ..ops.limits import INFINITY
 from ..ops.matrices import MATRICES, Matrix
-from ..records import dataclass
+from ..records import dataclass, replace
 
 
 class Dtype(StrEnum):

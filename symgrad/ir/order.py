@@ -8,12 +8,11 @@ gradients of such a recurrence are), and what is left within one turn may be a r
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar, Union
 
 from ..expr import Expr, Index, Ref, indices, show, substitute
 from ..expr.sizes import as_integer
-from ..records import dataclass
+from ..records import dataclass, replace
 from .equations import Equation
 from .text import show_element
 

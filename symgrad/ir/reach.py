@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from ..domain import EQ, NOTHING, Affine, Domain, Facts, conjunction_of
 from ..expr import Expr, Index, Ref, apply, index, indices, is_exact, product, refs, substitute, total
 from ..expr.polynomials import symbol
 from ..expr.sizes import equal
+from ..records import replace
 from .equations import Box, Equation, Tensor, distinct
 from .reads import unconditional
 

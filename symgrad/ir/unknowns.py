@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..errors import TargetError, UnsupportedError
 from ..expr import ONE, Expr, Ref, index, ref, substitute
+from ..records import replace
 from .data import Function
 from .equations import Dropped, Dtype, Equation
 

@@ -9,7 +9,6 @@ One that is used once is written in other operators where it stands (lower.py).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from ..expr import Apply, Const, Expr, Operator, Ref, apply, postorder, ref, substitute, transform, with_args
@@ -17,6 +16,7 @@ from ..ir import Equation, range_of
 from ..later import sympy
 from ..ops import OPS, ROWS, Helper, in_others, is_call
 from ..ops.row import everywhere
+from ..records import replace
 
 ARGUMENTS = ("x", "y", "z")
 

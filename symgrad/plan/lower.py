@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from ..domain import Domain, Facts
@@ -36,6 +35,7 @@ from ..ir import Box, Equation, Role, Tensor, asked_before, range_of
 from ..ops import OPS, in_others
 from ..ops.limits import INFINITY
 from ..ops.naming import wishes
+from ..records import replace
 from ..simplify.match import Finder
 from ..simplify.products import one_fraction
 from .conditions import may_leave

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 
 from ..domain import Domain, Facts, Opaque, alternatives
@@ -37,7 +37,7 @@ from ..expr.names import Names
 from ..ir import NEUTRAL, Equation, Tensor, reads_of
 from ..ops import OPS
 from ..ops.limits import ENDS, INFINITY, limit
-from ..records import dataclass
+from ..records import dataclass, replace
 from .conditions import all_of
 from .program import Item, Step
 

@@ -9,12 +9,12 @@ an array, in full. Where they do not, a copy does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..expr import Expr, Index, Ref, apply, indices, ref
 from ..expr.names import Names
 from ..expr.sizes import equal
 from ..ir import Box, Dtype, Equation, Tensor
+from ..records import replace
 
 
 def columns_of(e: Equation) -> Box:

@@ -7,13 +7,12 @@ step reads only what stands before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Union
 
 from ..expr import Expr, Index, Ref
 from ..ir import Derivative, Equation, Function, Tensor, When, names_of
-from ..records import dataclass
+from ..records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ the steps of one segment, and a sum over all steps is added to step by step.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from ..domain import Facts
 from ..errors import UnsupportedError
@@ -33,7 +33,7 @@ from ..ir import (
     show_element,
 )
 from ..ir import Recurrence as FoundLoop
-from ..records import dataclass
+from ..records import dataclass, replace
 from .program import Item, Recurrence, Step
 from .steps import Planner
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 
 from ..domain import Facts
 from ..expr import Index
@@ -11,6 +10,7 @@ from ..ir import Dropped, Equation, Tensor, When, below, by_target, covers, disj
 from ..ir import Group as Found
 from ..ir import Item as FoundItem
 from ..ir import Recurrence as FoundLoop
+from ..records import replace
 from .program import Item, Recurrence, Step
 
 
@@ -66,7 +66,7 @@ class Planner:
 
     def served(self, target: str) -> tuple[str, ...]:
         """The gradients that need it."""
-        return tuple(g for g in self.gradients if g in self.serves[target])
+        return tuple(self.serves.get(target, ()))
 
     def _loop(self, found: FoundLoop, outside: Mapping[str, str]) -> Recurrence:
         """The steps of one loop. It owns the memory of what it computes, but for what is local to one turn, and for
@@ -157,13 +157,13 @@ def _readers(equations: Sequence[Equation]) -> dict[str, list[Equation]]:
     return found
 
 
-def _serves(equations: Sequence[Equation], gradients: Sequence[str]) -> dict[str, set[str]]:
-    """The gradients that need each tensor."""
+def _serves(equations: Sequence[Equation], gradients: Sequence[str]) -> dict[str, list[str]]:
+    """The gradients that need each tensor, in their order."""
     reads = below(equations)
-    serves: dict[str, set[str]] = {t: set() for t in reads}
+    serves: dict[str, list[str]] = {t: [] for t in reads}
     for g in gradients:
         for t in reached(reads, [g]):
-            serves[t].add(g)
+            serves[t].append(g)
     return serves
 
 

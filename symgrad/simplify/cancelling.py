@@ -15,7 +15,6 @@ import itertools
 import math
 import random
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from statistics import fmean as mean
 from typing import Any
@@ -47,6 +46,7 @@ from ..later import mp, mpmath
 from ..numerics.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..ops import OPS, is_call
 from ..ops.row import nonzero
+from ..records import replace
 from .denominator import by_roots, least, symbols, together
 from .orders import reordered, unrolled
 from .powers import by_inversion, differences_first, double_angles, over_roots, over_squares

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from ..differentiate import sloped
@@ -35,6 +34,7 @@ from ..expr.names import Names
 from ..ir import Equation, Function, Role, Tensor, alive, names_of, on_demand, range_of, rewritten, spans
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
+from ..records import replace
 from .cancelling import overflowing
 from .exponentials import by_exponentials
 from .normalised import with_normalised

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 
 from ..differentiate.chain import combined
@@ -41,6 +40,7 @@ from ..ir import Derivative, Dropped, Equation, Function, by_target, in_place, r
 from ..numerics.removable import Filled, is_plain, rewritten_as
 from ..numerics.taylor import ORIGIN
 from ..ops import OPS
+from ..records import replace
 from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
 from .forward import equal_once, without_dead

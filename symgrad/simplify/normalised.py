@@ -7,11 +7,11 @@ author has not named the quotient, backward would speak of x - mean and of power
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ..expr import Apply, Expr, factors, fraction, indices, postorder, product, refs, substitute
 from ..expr.names import Names
 from ..ir import Equation, Function, alive, names_of
+from ..records import replace
 from .match import match
 
 

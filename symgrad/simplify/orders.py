@@ -10,12 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..expr import ONE, Const, Expr, Ref, apply, base_of, factors, fraction, is_exact, select, value_of, without_sign
 from ..numerics.floating import BITS, NOTHING, in_doubles
-from ..records import dataclass
+from ..records import dataclass, replace
 
 MANY = 10  # factors and divisors; longer products stay as they are
 GOOD = 0.6  # bits, on average, up to which an order is good enough

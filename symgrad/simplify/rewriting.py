@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -42,7 +41,7 @@ from ..ir import (
     unconstrained_indices,
 )
 from ..ops import OPS
-from ..records import dataclass
+from ..records import dataclass, replace
 from .match import Binding, head_of, match
 from .normal import UNIT, Atom, Monomial, Normal, Poly, Rational, Sum, TooLarge, inverse, mentions, plus, times, whole
 from .products import Product

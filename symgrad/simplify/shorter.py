@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import replace
 
 from ..expr import Apply, Expr, branch, operator, postorder, select, size, transformer
 from ..ir import Equation, Function
+from ..records import replace
 from .normal import Normal, TooLarge
 from .write import Writer
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from ..expr import (
@@ -43,6 +42,7 @@ from ..ir import Equation, Function, Role, names_of
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
+from ..records import replace
 from .table import CLOSED, balanced, stable_form, unguarded_divisor
 
 CHOICES = 6  # parts of one formula that are tried as its variable

@@ -17,7 +17,6 @@ M is the floor of the largest u whose weight is not 0. Its derivative is 0, as t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial, reduce
 
 from ..expr import (
@@ -41,7 +40,7 @@ from ..expr import (
 from ..expr.names import Names
 from ..ir import Dtype, Equation, Function, Tensor, dtype_of_part, ordered
 from ..ops.limits import INFINITY
-from ..records import dataclass
+from ..records import dataclass, replace
 from .match import match
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..expr import Apply, Ref, refs, terms_of
 from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Role, names_of, with_names
+from ..records import replace
 from .write import own_name
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from itertools import permutations
@@ -34,6 +33,7 @@ from ..expr import (
 from ..expr.names import Names
 from ..ir import Box, Equation, Tensor
 from ..ops.naming import product_phrase
+from ..records import replace
 from .normal import (
     UNIT,
     Atom,

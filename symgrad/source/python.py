@@ -8,10 +8,9 @@ language: an import, a private function, a builtin, what the interface calls its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Union
 
-from ..records import dataclass
+from ..records import dataclass, replace
 from .tree import OBJECT, Function, Parameter, Type, parts_of, walk
 
 

@@ -14,13 +14,13 @@ and are compared and remembered by identity.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache, reduce
 from operator import attrgetter
 from typing import Any, Union
 
 from ..ir import Equation
-from ..records import dataclass
+from ..records import dataclass, replace
 
 # what values are of: real numbers, sizes and subscripts, signed integers, conditions; then elements in memory
 REAL, SIZE, INT, BOOL = "real", "size", "int", "bool"

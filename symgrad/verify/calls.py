@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..ir import Function
+from ..records import replace
 from ..source.tree import Function as Head
 from .adjoint import Artefact
 from .cases import Case, refuses_infinity

@@ -6,13 +6,12 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..ir import Function
-from ..records import dataclass
+from ..records import dataclass, replace
 from .draws import edges
 from .logarithms import logarithms
 from .reference import Declaration

@@ -12,7 +12,6 @@ and once: memory, gradients that are not asked for, a missing grad_output, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function
-from ..records import dataclass
+from ..records import dataclass, replace
 from ..source.tree import Function as Head
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from mpmath import mp
 from ..errors import SymgradError
 from ..expr import Const
 from ..ir import Dtype, Function, bind, shape_of
+from ..records import replace
 from .cases import Case, is_of_nothing, refuses_infinity
 from .text import Array, Values, full_shape
 

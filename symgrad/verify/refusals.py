@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from mpmath import mp
 
 from ..ir import Function, bind
 from ..ops import COMPARISONS
+from ..records import replace
 from .adjoint import Artefact, draws_at
 from .cases import Case
 from .draws import DRAWS, inputs_at, outside

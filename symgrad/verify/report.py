@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 import mpmath
 import numpy as np
 from mpmath import mp, nstr
 
-from ..records import dataclass
+from ..records import dataclass, replace
 from .cases import Case, one_point
 from .compare import Judged, place
 

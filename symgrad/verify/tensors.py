@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from mpmath import mp
 
 from ..ir import Function
 from ..ops import COMPARISONS
+from ..records import replace
 from .cases import LONG, Case, Row, Sampler
 from .draws import DRAWS, NOTHING, ignored, inputs_at, presences
 from .kinks import at_conditions, at_kinks, coarse

@@ -7,13 +7,12 @@ own, with the extents that the draft found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TypeGuard
 
 from ...errors import ShapeError
 from ...expr import ONE, Apply, Expr, Index, indices, postorder, ref, substitute, transform
 from ...expr.sizes import largest, tidy
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..draft import Draft
 from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, reachable, read, resolve, value
 from .scope import Scope, extents_of, usable

@@ -7,7 +7,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
@@ -18,6 +17,7 @@ from ...errors import DeclarationError, ShapeError, SymgradError
 from ...expr import Expr, const, ref, show
 from ...expr.sizes import equal
 from ...ir import Function, show_element
+from ...records import replace
 from ..draft import Draft
 from ..names import is_pack
 from .arrays import Array, as_array

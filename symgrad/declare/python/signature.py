@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ...errors import DeclarationError
 from ...expr import show
 from ...ir import Dtype
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..draft import Draft
 from ..names import check_name, is_pack
 from ..text import declare_inputs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...expr import (
     ONE,
@@ -22,7 +21,7 @@ from ...expr import (
 )
 from ...ir import Function
 from ...ops import NAMES
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, arity, rank_of
 from ..names import output_names

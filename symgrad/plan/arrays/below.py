@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, TypeGuard
 
 from ...expr import ZERO, Expr, apply, refs
+from ...records import replace
 from ..trees import parts, rebuilt
 from .tree import Array, ArrayNode, Convolution, Elementwise, Num, Real, Reshape, SizeOf, Slice, Var
 

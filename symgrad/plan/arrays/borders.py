@@ -7,7 +7,7 @@ a smaller box: `x[i-1] where i > 0` is `x[i]` shifted.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from ...domain import Domain
 from ...expr import (
@@ -36,7 +36,7 @@ from ...ir import NEUTRAL, Dtype, Equation, Tensor
 from ...ir.reads import Conditions, negation
 from ...ops import OPS
 from ...ops.limits import INFINITY
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..conditions import all_of
 from ..narrow import Known, counting
 from .affine import Extents, Sizes

@@ -7,13 +7,12 @@ says is integer-array indexing, which can say every subscript.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import permutations
 
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, refs, substitute, value_of
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, distinct, spans
-from ...records import dataclass
+from ...records import dataclass, replace
 from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels
 from .taking import packed_items, taken, whole

@@ -4,13 +4,12 @@ are a stack or a concatenation."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 
 from ...expr import ONE, ZERO, Expr, Index, index, indices, is_exact, ref
 from ...expr.polynomials import Polynomial, constant, polynomial
 from ...ir import Equation, Tensor
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..program import Step
 from .affine import linear, product
 from .below import below, plain_number

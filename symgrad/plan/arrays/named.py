@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 
 from ...expr import ZERO
 from ...ir import Dtype, Tensor
 from ...ops import COMPARISONS, OPS
+from ...records import replace
 from .affine import Sizes
 from .below import below, children
 from .commands import Assign, For, Guard, Statement, replaced, tops

@@ -6,14 +6,12 @@ the terms up to there, combined by one operation.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...domain import Domain
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, branch, indices, refs, substitute
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor, spans
 from ...ops import OPS
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..conditions import asked
 from ..program import Recurrence, Step
 from .layout import is_pack

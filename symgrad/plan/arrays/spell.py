@@ -7,10 +7,10 @@ broadcast expression, einsum.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, ref, signed_factors, values
 from ...ir import NEUTRAL, Dtype, Equation
+from ...records import replace
 from .affine import product as points_of
 from .borders import Widths
 from .convolutions import Operands, convolution, into_windows

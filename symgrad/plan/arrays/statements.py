@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 
 from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
 from ...expr.names import Names
 from ...ir import Equation, Role, When
 from ...ops.matrices import MATRICES
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
 from .below import below, is_array, not_zero, options_that_divide, told

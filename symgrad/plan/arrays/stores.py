@@ -6,7 +6,6 @@ What is written at `stride*i + r` is a reshape where windows are side by side, e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...expr import (
     ZERO,
@@ -28,6 +27,7 @@ from ...expr import (
     value_of,
 )
 from ...ir import Equation, disjoint, writes_once
+from ...records import replace
 from ..conditions import all_of, asked, exclusive, literal_bounds
 from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of

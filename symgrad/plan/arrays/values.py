@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, is_exact, refs, value_of, values
@@ -15,7 +15,7 @@ from ...expr.polynomials import symbol
 from ...expr.sizes import equal
 from ...ir import Dtype
 from ...ops import COMPARISONS, OPS
-from ...records import dataclass
+from ...records import dataclass, replace
 from .below import plain_number, with_parts
 from .branches import Branches
 from .layout import Pattern, is_pack, natural

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from ...domain import Domain
 from ...expr import Const, Expr, refs, transformer
 from ...ir import Equation, Role, below, reached
+from ...records import replace
 from ..narrow import Known, narrowed
 from ..program import Item, Procedure, Program, Step
 from ..sequence import steps_in_sequence
@@ -87,9 +87,13 @@ def _nest(
     again = Rematerialize(needed, table, temporaries, optional, language, everywhere)
     steps = {step.targets: step for step in again.steps}
     sequence = steps_in_sequence([again.expanded(step) for step in again.steps])
-    block: Block = ()
+    nodes: list[Node] = []
+    owned: set[str] = set()  # what is stored under a guard
     for s in sequence:
-        block += _guarded(steps[s.targets], again(order.item(steps[s.targets])), block, procedure.returns)
+        some = _guarded(steps[s.targets], again(order.item(steps[s.targets])), owned, {*procedure.returns})
+        owned |= {r.name for guard in some if isinstance(guard, Guard) for n in walk(guard.body) for r in stores(n)}
+        nodes += some
+    block: Block = tuple(nodes)
     table |= order.scratch
     temporaries = temporaries | set(order.scratch)
     block, new = split_literals(block, table, temporaries)
@@ -162,17 +166,15 @@ def _settled(step: Item, program: Program, procedure: Procedure, of: Mapping[str
     return replace(step.mapped(settled, lambda size: size), when=when)
 
 
-def _guarded(step: Item, block: Block, before: Block, results: Sequence[str]) -> Block:
+def _guarded(step: Item, block: Block, owned: Set[str], results: Set[str]) -> Block:
     """The loops of a step under the conditions on which it is needed. A number that several gradients need, and what
-    all of them do, is simply computed, if what it reads is there on no condition."""
+    all of them do, is simply computed, if what it reads is there on no condition: not `owned` by a guard before."""
     plain = not any(isinstance(n, Loop) for n in walk(block))
     guarded = {id(n) for guard in walk(block) if isinstance(guard, Guard) for n in walk(guard.body)}
     stored = {r.name for n in walk(block) if id(n) not in guarded for r in stores(n)}
-    for_all = {*step.serves} >= {*results} and stored.isdisjoint(results)
+    for_all = len(step.serves) >= len(results) and {*step.serves} >= results and stored.isdisjoint(results)
     if len(step.serves) > 1 and not step.when and (plain or for_all):
-        inside = (n for guard in before if isinstance(guard, Guard) for n in walk(guard.body))
-        stored = {r.name for n in inside for r in stores(n)}
-        if stored.isdisjoint(r.name for n in walk(block) for e in expressions(n) for r in refs(e)):
+        if owned.isdisjoint(r.name for n in walk(block) for e in expressions(n) for r in refs(e)):
             return block
     return (Guard(step.serves, step.when, block),) if step.serves or step.when else block
 

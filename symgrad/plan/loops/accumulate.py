@@ -7,11 +7,11 @@ turns or by a call, is computed in memory of its own first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ...expr import ZERO, Ref, ref, transformer
 from ...expr.names import Names
 from ...ir import Equation, Role, names_of
+from ...records import replace
 from ..program import Item, Program, Step
 from .data import Rewriter
 from .integers import fresh_index

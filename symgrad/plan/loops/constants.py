@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 from ...expr import ZERO, Const, Expr, indices, product, ref
+from ...records import replace
 from .data import Block, Loop, Node, Store, with_inner
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import partial
 
 from ...domain import GE, Affine, Facts
@@ -16,7 +15,7 @@ from ...domain.atoms import Atom
 from ...expr import ZERO, Apply, Const, Expr, Index, Ref, factors, indices, product, ref, refs, signed_total, terms_of
 from ...expr.polynomials import Polynomial, polynomial
 from ...ir import Dtype, Equation, Tensor
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..program import Item, Step
 from .data import Block, Contraction, Local, Loop, Node, Store, with_inner
 from .targets import windows

@@ -10,14 +10,13 @@ last ones, that the function runs along.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from operator import is_
 from typing import ClassVar, Union
 
 from ...domain import NOTHING, Facts
 from ...expr import ZERO, Expr, Index, Ref, index, indices, ref, transformer, unchanged
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..trees import rebuilt
 
 Node = Union["Loop", "Contraction", "Local", "Store", "Call", "If", "Guard", "Note"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ...expr import Const, Expr, Ref, index, indices, ref, refs, substitution, transformer, values
 from ...ir import Dropped, Equation, Role, Tensor
+from ...records import replace
 from ..program import Procedure, Program, Subscript
 from .data import Guard, If, Local, Loop, Nest, Node, Note, Rewriter, Store, expressions, stores, walk
 from .integers import fresh_index

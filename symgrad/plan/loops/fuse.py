@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeGuard
 
 from ...expr import Const, Expr, Index, refs, substitution
+from ...records import replace
 from .data import Block, Call, Guard, Local, Loop, Node, Note, Rewriter, Store, expressions, walk, with_inner
 from .dependence import Accesses, accesses, either_way, same_place
 from .guards import Asked, around_loops, conditions, inside_loops, same_guard

@@ -4,11 +4,10 @@ may fuse with those of other results, and comes out again around what is left of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeGuard
 
 from ...expr import refs
-from ...records import dataclass
+from ...records import dataclass, replace
 from .data import Block, Guard, If, Local, Loop, Node, Note, Store, expressions, stores, walk
 from .notes import is_start
 

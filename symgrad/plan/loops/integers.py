@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 
 from ...expr import (
@@ -26,6 +25,7 @@ from ...expr import (
 )
 from ...expr.sizes import terms, tidy
 from ...ir import Equation
+from ...records import replace
 
 
 def sides(root: Expr) -> tuple[Expr, Expr] | None:

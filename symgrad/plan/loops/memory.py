@@ -8,13 +8,13 @@ that is stored where the result is wanted, or an array that stands in for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from operator import attrgetter
 
 from ...expr import ZERO, Const, Expr, Index, Ref, ref, refs, substitute, substitution, transformer, unchanged
 from ...ir import Dtype, Tensor
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..program import Item, Step
 from .data import (
     Array,

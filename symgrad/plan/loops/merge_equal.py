@@ -6,10 +6,10 @@ Where several loops become one, each brings along what it computes from: z[b] = 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 from ...expr import Expr, Index, Ref, postorder, ref, transformer
+from ...records import replace
 from .data import Block, Local, Loop, Node, Rewriter, stores, walk, with_inner
 from .dependence import changed
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import count
 
 from ...expr import Apply, Const, Expr, Index, Ref, ref, substitution
 from ...expr.names import numbered
 from ...ops import is_call
+from ...records import replace
 from .data import Block, Local, Loop, Node, Rewriter, Store, walk, with_inner
 
 
@@ -68,9 +68,9 @@ def value_name(element: Ref, joint: str = "_") -> str:
 
 
 def _choose(
-    block: Block, visible: set[str], numbers: Mapping[str, int], longer: Mapping[str, str], chosen: dict[str, str]
+    block: Block, visible: set[str], counters: dict[str, int], longer: Mapping[str, str], chosen: dict[str, str]
 ) -> None:
-    visible, counters = set(visible), dict(numbers)
+    given: dict[str, tuple[str, int]] = {}  # the names of this block, which those after it may have again
     stored = {n.value: n.element for n in reversed(block) if isinstance(n, Store)}
     accumulators = Counter(n.name.split("#")[0] for n in block if isinstance(n, Local) and "#" in n.name)
     for node in block:
@@ -81,8 +81,13 @@ def _choose(
                 if element is not None:
                     word = value_name(ref(chosen.get(element.name, element.name), *element.subscripts))
                 word = longer.get(node.name, word)
-            name, counters[word] = numbered(word, visible, counters.get(word, 1))
+            before = counters.get(word, 1)
+            name, counters[word] = numbered(word, visible, before)
+            given[name] = word, before
             visible.add(name)
             chosen[node.name] = name
         for inner in node.blocks:
             _choose(inner, visible, counters, longer, chosen)
+    visible.difference_update(given)
+    for word, before in reversed(given.values()):
+        counters[word] = before

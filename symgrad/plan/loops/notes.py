@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...expr import Const, refs
+from ...records import replace
 from .data import Block, Local, Loop, Node, Note, Store, walk, with_inner
 
 FEW = 24  # statements of a body that is still read as a whole

@@ -7,7 +7,6 @@ otherwise into a scalar.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from itertools import count
 
 from ...domain import Domain, Facts
@@ -31,6 +30,7 @@ from ...expr import (
 )
 from ...ir import NEUTRAL, Dtype, Equation, Tensor, When, covers, disjoint, disjoint_writes, writes_once
 from ...ops.matrices import MATRICES
+from ...records import replace
 from ..conditions import all_of, exclusive, literal_bounds
 from ..operands import columns_of
 from ..program import Item, Step

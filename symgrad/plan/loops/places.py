@@ -4,13 +4,13 @@ the last index of it is known."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import count
 
 from ...domain import Facts
 from ...expr import ZERO, Expr, Index, Ref, apply, conjunction, indices, ref, refs, transformer
 from ...expr.polynomials import Polynomial, polynomial
+from ...records import replace
 from .contract import Parts, begin, parts_of
 from .data import (
     Block,

@@ -7,7 +7,6 @@ elements at plain indices of loops that are still around.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -15,6 +14,7 @@ from ...expr import ZERO, Apply, Const, Expr, Index, Ref, folded, indices, posto
 from ...ir import Dtype, dtype_of, unconditional
 from ...ops import OPS
 from ...ops.naming import phrase, short
+from ...records import replace
 from .data import Block, Guard, If, Local, Loop, Node, root_of, stores, walk, with_inner, with_root
 from .dependence import changed
 from .merge_equal import merge_equal

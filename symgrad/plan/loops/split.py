@@ -4,7 +4,6 @@ nothing that changes in it is asked outside. A first or last turn of its own sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -28,7 +27,7 @@ from ...expr import (
 from ...expr.polynomials import polynomial
 from ...ir import Equation, unconditional
 from ...ops import OPS
-from ...records import dataclass
+from ...records import dataclass, replace
 from ..conditions import divisible
 from .data import (
     Block,

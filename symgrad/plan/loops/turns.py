@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...expr import ZERO, Const, Expr, Ref, product, ref, refs, transformer
+from ...records import replace
 from .data import Block, Contraction, If, Local, Loop, Nest, Node, Rewriter, Store, expressions, stores, walk
 from .dependence import shared
 
