@@ -40,8 +40,8 @@ IN_C = {
         "and NaN is looked for beside the maximum."
     ),
     "layer_norm": (
-        "Backward walks a row by four loops, two of them for the gradients of gain and bias, where the floor has two. "
-        "Next: one loop with the guards of the gradients inside, as batches have it."
+        "The sums of a row wait for one vector of partial sums: four, and the gradients of gain and bias in the same "
+        "loop (which alone is no gain), take 0.8 of the time. Next: sums in several vectors, in text that reads well."
     ),
     "gelu": (
         "A polynomial of 24 terms for erfc, whose tail keeps its digits, where the floor's erf, within 4 units of 1, "
@@ -57,8 +57,8 @@ IN_C = {
     ),
     "attention": f"The products are at the floor's speed; {UNASKED}. Next: save by cost.",
     "gmm": (
-        "The innermost loops run over the ten dimensions, the triangle's over fewer; the floor's run over 64 points. "
-        "Next: points innermost, in blocks."
+        "The innermost loops run over all points of a component, whose arrays of 0.2 MB for each of the 25 leave the "
+        "first cache, where the floor has 64 points for all of them. Next: blocks of points."
     ),
     "linear_64": "To pack the panels is not made up for by so small a product.",
     "linear_1024": (

@@ -11,6 +11,7 @@ from ..expr.signs import OneForm
 from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from ..simplify.reuse import entangled
 from .arrays.cut import cut
+from .axes import points_last
 from .exponents import split_gaussian, with_powers
 from .factors import rows_first
 from .functions import with_functions
@@ -94,6 +95,9 @@ def plan(
         return cut(rows_first(equations), tensors, names)
 
     forward, backward = (list(recorded("cut", es, in_style(es))) for es in (forward, backward))
+    if style == "loops" and parts is None:
+        fixed = {*joint.inputs, *joint.outputs, *primal.outputs, *saved}
+        forward, backward = points_last(forward, backward, tensors, fixed, primal.packs)
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
