@@ -45,6 +45,16 @@ def test_each_column_computes_the_same(quick, row):
 
 
 @needs_cc
+def test_jacobians_are_compared():
+    asked = [sys.executable, "-m", "benchmarks.speed.jacobians", "--quick", "--work", "cart_pole"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("| cart-pole"))
+    operations = line.split("|")[6]
+    assert 40 < int(operations.split("/")[0]) <= 54  # CasADi takes 54
+
+
+@needs_cc
 def test_the_table_has_a_ratio_for_each(quick):
     (line,) = (line for line in quick[0].splitlines() if line.startswith("| tanh(ax+b)"))
     assert len([cell for cell in line.split("|") if " / " in cell]) == len(OWN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -52,6 +53,21 @@ def compiled(
         if done.returncode:
             raise Unavailable(f"it does not compile: {done.stderr.strip().splitlines()[0][:200]}")
         return ctypes.CDLL(f"{folder}/library.so"), took
+
+
+OPERATION = re.compile(r"\tv?(?:add|sub|mul|div|sqrt|min|max)sd\t|\tvfn?m(?:add|sub)\d+sd\t|\tcall\t")
+
+
+def operations(source: str, functions: str, flags: Sequence[str] = (), cxx: bool = False) -> int:
+    """Additions, multiplications, divisions, roots and calls in the assembly of these functions, without vectors.
+
+    functions  a pattern of their names
+    """
+    command = shlex.split(os.environ.get("CXX") or "c++") if cxx else shlex.split(os.environ.get("CC") or "cc")
+    plain = ["-O2", "-fno-tree-vectorize", "-fno-math-errno", "-w", "-S", "-o", "-", "-x", "c++" if cxx else "c", "-"]
+    done = subprocess.run([*command, *flags, *plain], input=source, capture_output=True, text=True, check=True)
+    bodies = re.findall(r"\n([\w.]+):\n(.*?)\t\.size\t\1,", done.stdout, re.DOTALL)
+    return sum(len(OPERATION.findall(body)) for name, body in bodies if re.search(functions, name))
 
 
 def address(a: Array | None) -> ctypes.c_void_p:

@@ -37,7 +37,7 @@ def symgrad_torch_compiled(job: Job) -> Case:
 
 def jax(job: Job) -> Case:
     """jit of vjp of JAX's functions."""
-    return jax_case(job, _formula(job, _jax_words()), {})
+    return jax_case(job, _formula(job, jax_words()), {})
 
 
 def symgrad_jax(job: Job) -> Case:
@@ -128,7 +128,7 @@ def _torch_words() -> Any:
     )  # fmt: skip
 
 
-def _jax_words() -> Any:
+def jax_words() -> Any:
     import jax
     import jax.numpy as jnp
 

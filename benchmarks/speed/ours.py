@@ -13,10 +13,10 @@ from typing import Any
 from symgrad import load, parse, pipeline
 from symgrad.backends.python_names import module_from
 
-from .build import NATIVE, call, compiled, point_case
+from .build import NATIVE, call, compiled, operations, point_case
 from .measure import Case
 from .printed_c import Calls, as_one_file, calls, point_functions
-from .work import BACKWARD, FORWARD, ROWS, Job, Row, asked, declared
+from .work import BACKWARD, FORWARD, JACOBIAN, JACOBIANS, ROWS, Job, Row, declared, functions
 
 ROOT = Path(__file__).resolve().parents[2]
 ALONE = {"save": "minimal"}  # nothing was saved before: what backward would read of forward, it computes itself
@@ -28,6 +28,8 @@ def c(job: Job, flags: Sequence[str] = NATIVE) -> Case:
     row = job.row
     code, facts = printed(row, "c")
     text = as_one_file(code.files)
+    if row.asks == JACOBIAN:
+        facts["operations"] = operations(text.replace("inline void", "void"), "_jacobian$")
     if row.kind == "point":
         library, facts["compiled"] = compiled(text + point_functions(row, code), flags)
         return point_case(job, library, facts)
@@ -86,7 +88,7 @@ def numpy(job: Job) -> Case:
 
 def printed(row: Row, to: str) -> tuple[pipeline.Printed, dict[str, float]]:
     """The code in a language, the seconds that it takes to derive and print it, and its lines."""
-    code = pipeline.printed(asked(row), to, OPTIONS.get(to, {}))
+    code = pipeline.printed(declared(row.formula), to, {**OPTIONS.get(to, {}), **functions(row)})
     lines = sum(text.count("\n") for text in code.files.values())
     return code, {"generated": _seconds_to_print(row.name, to), "lines": lines}
 
@@ -111,9 +113,10 @@ def module(row: Row, to: str) -> tuple[Any, dict[str, float]]:
 def main(row: str, to: str) -> None:
     """Print the seconds; what is imported late is imported before."""
     pipeline.printed(parse("first(x) = sin(x)/(1 + x**2)"), to)
-    declared(ROWS[row].formula)
+    asked = {**ROWS, **JACOBIANS}[row]
+    declared(asked.formula)
     start = time.process_time()
-    pipeline.printed(asked(ROWS[row]), to, OPTIONS.get(to, {}))
+    pipeline.printed(declared(asked.formula), to, {**OPTIONS.get(to, {}), **functions(asked)})
     print(time.process_time() - start)
 
 

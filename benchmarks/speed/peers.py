@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .build import NATIVE, compiled, point_case
+from .build import NATIVE, compiled, operations, point_case
 from .measure import Case, Unavailable
 from .tensors import TENSORS
 from .work import BACKWARD, FORWARD, JACOBIAN, POINTS, Job
@@ -62,6 +62,8 @@ void run_{which}({signature})
 """
     library, took = compiled(text + wrapped, NATIVE)
     facts = {"generated": generated, "compiled": took, "lines": text.count("\n")}
+    if job.row.asks == JACOBIAN:
+        facts["operations"] = operations(text, r"^code_f|^casadi_jacobian$")
     return point_case(job, library, facts)
 
 
@@ -124,6 +126,8 @@ extern "C" void run_jacobian(const double *x, double *y, double *g)
 """
     library, took = compiled(calls, (*NATIVE, f"-I{include}"), cxx=True)
     facts = {"generated": generated, "compiled": took, "lines": text.count("\n")}
+    if job.row.asks == JACOBIAN:
+        facts["operations"] = operations(calls, "run_jacobian|RunJacobian", (f"-I{include}",), cxx=True)
     return point_case(job, library, facts)
 
 

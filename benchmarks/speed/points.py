@@ -5,7 +5,8 @@ Each takes a list of arguments and gives a list of results; numbers stay Python'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,111 @@ def _motion(o: Any, state: Values, thrust: Values) -> list[Any]:
     ]
 
 
+def turned(o: Any, r: Values, p: Values) -> list[Any]:
+    """A point, turned by a rotation vector."""
+    angle = o.sqrt(dot(r, r))
+    first = cross(r, p)
+    a, b = o.sin(angle) / angle, (1 - o.cos(angle)) / (angle * angle)
+    return [x + a * y + b * z for x, y, z in zip(p, first, cross(r, first), strict=True)]
+
+
+def se3_exp(o: Any, x: Values) -> list[Any]:
+    """The pose of a twist, rotation vector 3 and velocity 3: rotation by rows, place."""
+    w, v = x[:3], x[3:6]
+    square = dot(w, w)
+    angle = o.sqrt(square)
+    a, b = o.sin(angle) / angle, (1 - o.cos(angle)) / square
+    c = (1 - a) / square
+    skew = [[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]]
+    rotation = [
+        plus(times(a, skew[i][j]), b * w[i] * w[j] + (1 - b * square if i == j else 0))
+        for i in range(3)
+        for j in range(3)
+    ]
+    first = cross(w, v)
+    place = [p + b * f + c * s for p, f, s in zip(v, first, cross(w, first), strict=True)]
+    return [*rotation, *place]
+
+
+def camera(o: Any, x: Values) -> list[Any]:
+    """OpenCV's: focal lengths 2, principal point 2, distortion k1 k2 p1 p2, point 3."""
+    (fx, fy, cx, cy, k1, k2, p1, p2), point = x[:8], x[8:11]
+    u, v = point[0] / point[2], point[1] / point[2]
+    r = u * u + v * v
+    radial = 1 + k1 * r + k2 * r * r
+    a = u * radial + 2 * p1 * u * v + p2 * (r + 2 * u * u)
+    b = v * radial + p1 * (r + 2 * v * v) + 2 * p2 * u * v
+    return [fx * a + cx, fy * b + cy]
+
+
+MEASURED_TURN, MEASURED_SPEED, MEASURED_PLACE, BETWEEN = (0.02, -0.01, 0.03), (0.1, -0.2, 0.9), (0.01, 0.02, 0.05), 0.1
+
+
+def imu_residual(o: Any, x: Values) -> list[Any]:
+    """Between two states, rotation vector, place and velocity of each; behind them the biases of both sensors.
+
+    What was preintegrated depends on the biases linearly (Forster et al., 2017); the rotation is a first-order error.
+    """
+    vectors = [x[k : k + 3] for k in range(0, 24, 3)]
+    turn, place, speed, turn_after, place_after, speed_after, of_force, of_spin = vectors
+    t, fall, back = BETWEEN, (0, 0, -GRAVITY), [-r for r in turn]
+    moved = [b - a - t * v - (t * t / 2) * g for a, b, v, g in zip(place, place_after, speed, fall, strict=True)]
+    faster = [b - a - t * g for a, b, g in zip(speed, speed_after, fall, strict=True)]
+    axes = [turned(o, back, turned(o, turn_after, axis)) for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    error = [axes[1][2] - axes[2][1], axes[2][0] - axes[0][2], axes[0][1] - axes[1][0]]
+    return [
+        *(m - (d - (t * t / 2) * b) for m, d, b in zip(turned(o, back, moved), MEASURED_PLACE, of_force, strict=True)),
+        *(m - (d - t * b) for m, d, b in zip(turned(o, back, faster), MEASURED_SPEED, of_force, strict=True)),
+        *(0.5 * e - (d - t * b) for e, d, b in zip(error, MEASURED_TURN, of_spin, strict=True)),
+    ]
+
+
+CART, POLE, HALF_LENGTH = 1.0, 0.1, 0.5
+
+
+def cart_pole(o: Any, x: Values) -> list[Any]:
+    """The derivative by time of place, angle, speed and spin; behind them the force."""
+    _, angle, speed, spin, force = x
+    sin, cos = o.sin(angle), o.cos(angle)
+    below = CART + POLE * sin * sin
+    return [
+        speed,
+        spin,
+        (force + POLE * sin * (HALF_LENGTH * spin * spin + GRAVITY * cos)) / below,
+        (-force * cos - POLE * HALF_LENGTH * spin * spin * cos * sin - (CART + POLE) * GRAVITY * sin)
+        / (HALF_LENGTH * below),
+    ]
+
+
+def kepler(o: Any, x: Values) -> list[Any]:
+    """The place in an orbit, of mean anomaly, eccentricity and axis, after five of Newton's steps."""
+    mean, e, axis = x
+    anomaly = mean
+    for _ in range(5):
+        anomaly = anomaly - (anomaly - e * o.sin(anomaly) - mean) / (1 - e * o.cos(anomaly))
+    return [axis * (o.cos(anomaly) - e), axis * o.sqrt(1 - e * e) * o.sin(anomaly)]
+
+
+def rosenbrock(o: Any, x: Values) -> list[Any]:
+    """Its residuals."""
+    return [r for a, b in pairwise(x) for r in (10 * (b - a * a), 1 - a)]
+
+
+def lennard_jones(o: Any, x: Values) -> list[Any]:
+    """The forces of five atoms on each other."""
+    atoms = [x[k : k + 3] for k in range(0, 15, 3)]
+    forces: list[list[Any]] = [[0, 0, 0] for _ in atoms]
+    for i, a in enumerate(atoms):
+        for j, b in enumerate(atoms[:i]):
+            away = [p - q for p, q in zip(a, b, strict=True)]
+            s = 1 / dot(away, away)
+            six = s * s * s
+            strength = 24 * (2 * six * six - six) * s
+            forces[i] = [plus(f, strength * d) for f, d in zip(forces[i], away, strict=True)]
+            forces[j] = [f - strength * d for f, d in zip(forces[j], away, strict=True)]
+    return [f for row in forces for f in row]
+
+
 def scenes(random: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
     """Cameras and points, by columns (17, n)."""
     low = [-1] * 3 + [-1, -1, -7] + [400, -10, -10] + [-0.05] * 2 + [-1] * 3 + [0.5] + [-300] * 2
@@ -132,6 +238,17 @@ def scenes(random: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
 
 def angles(random: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
     return random.uniform(-3, 3, (7, n))
+
+
+def between(low: float, high: float, count: int) -> Callable[[np.random.Generator, int], np.ndarray[Any, Any]]:
+    """Numbers of a range, by columns (count, n)."""
+    return lambda random, n: random.uniform(low, high, (count, n))
+
+
+def atoms(random: np.random.Generator, n: int) -> np.ndarray[Any, Any]:
+    """Places of five atoms, about 1 apart, by columns (15, n)."""
+    places = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]).reshape(15, 1)
+    return places + random.uniform(-0.1, 0.1, (15, n))
 
 
 def flights(random: np.random.Generator, n: int) -> np.ndarray[Any, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad import pipeline
 from symgrad.ir import Dtype, bind, extent_of, shape_of
 
-from .work import JACOBIAN, POINTS, Job, Row, asked
+from .work import JACOBIAN, POINTS, Job, Row, declared, functions
 
 Array = np.ndarray[Any, Any]
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
@@ -58,7 +58,7 @@ class Calls:
 
 def printed(row: Row) -> pipeline.Printed:
     """The C of a row's function."""
-    return pipeline.printed(asked(row), "c")
+    return pipeline.printed(declared(row.formula), "c", functions(row))
 
 
 def as_one_file(files: Mapping[str, str]) -> str:
@@ -71,9 +71,9 @@ def as_one_file(files: Mapping[str, str]) -> str:
 def calls(job: Job, code: pipeline.Printed) -> Calls:
     """The calls of a row of arrays, or of a batch."""
     row = job.row
-    program, functions = code.program, {f.function.role: f for f in code.backend.functions(code.program)}
+    program, made = code.program, {f.function.role: f for f in code.backend.functions(code.program)}
     primal = program.derivative.primal
-    ending = "_batch" if "forward_batch" in functions else ""
+    ending = "_batch" if "forward_batch" in made else ""
     seeds = [job.cotangent] if row.kind == "tensor" else [*job.cotangent]
     inputs = dict(zip(primal.inputs, map(_read_only, job.arguments), strict=True))
     sizes: dict[str, Any] = bind(primal, inputs)
@@ -90,7 +90,7 @@ def calls(job: Job, code: pipeline.Printed) -> Calls:
     cotangents = dict(zip(primal.outputs, map(_read_only, seeds), strict=True))
 
     def call(which: str, saves: bool) -> Call:
-        function = functions[which + ending]
+        function = made[which + ending]
         values: list[Any] = []
         for p in function.parameters:
             match p.role:
@@ -137,23 +137,22 @@ def _by_value(value: Any) -> int | float | Content:
 
 def point_functions(row: Row, code: pipeline.Printed) -> str:
     """C that calls the printed functions of one point with arguments, cotangents and results in arrays."""
-    functions = {f.function.role: f for f in code.backend.functions(code.program)}
+    made = {f.function.role: f for f in code.backend.functions(code.program)}
     primal = code.program.derivative.primal
     point = POINTS[row.formula]
-    saved = [p for p in functions["forward"].parameters if p.role == "saved"]
     place = {n: f"x[{k}]" for k, n in enumerate(primal.inputs)} | {n: f"y[{k}]" for k, n in enumerate(primal.outputs)}
     if row.asks == JACOBIAN:
         own = {n: "&" * (n in primal.outputs) + at for n, at in place.items()} | {"jacobian": "g"}
-        given = ["NULL" if p.role == "saved" else own[p.tensor] for p in functions["forward"].parameters]
-        printed = f"{functions['forward'].name}({', '.join(given)});"
-        return f"void run_jacobian(const double *x, double *y, double *g) {{ {printed} }}"
+        called = f"{made[JACOBIAN].name}({', '.join(own[p.tensor] for p in made[JACOBIAN].parameters)});"
+        return f"void run_jacobian(const double *x, double *y, double *g) {{ {called} }}"
+    saved = [p for p in made["forward"].parameters if p.role == "saved"]
     place |= {p.tensor: f"saved_{p.tensor}" for p in saved if p.tensor not in place}
     gradient = {n: f"&g[{k}]" for k, n in enumerate(primal.inputs) if k in row.wrt}
     cotangent = {n: f"v[{k}]" for k, n in enumerate(primal.outputs)}
 
     def call(which: str, saves: bool) -> str:
         given: list[str] = []
-        for p in functions[which].parameters:
+        for p in made[which].parameters:
             if p.role == "gradient":
                 given.append(gradient.get(p.tensor, "NULL"))
             elif p.role == "cotangent":
@@ -162,7 +161,7 @@ def point_functions(row: Row, code: pipeline.Printed) -> str:
                 given.append("NULL")
             else:
                 given.append("&" * p.type.pointer + place[p.tensor])
-        return f"{functions[which].name}({', '.join(given)});"
+        return f"{made[which].name}({', '.join(given)});"
 
     numbers = "".join(f"double saved_{p.tensor}; " for p in saved if p.tensor not in primal.outputs)
     first = f"double y[{point.results}]; {numbers}{call('forward', True)} " if code_saves(code) else ""

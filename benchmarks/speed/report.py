@@ -40,7 +40,7 @@ GRADIENTS = "From arguments and cotangent to gradients, with nothing saved befor
 def write(results: Results, folder: Path) -> None:
     """speed.md and speed.svg."""
     names = [n for n in ROWS if n in results["rows"]]
-    sections = [HEAD.format(machine=_machine(results["machine"])).rstrip()]
+    sections = [HEAD.format(machine=machine(results["machine"])).rstrip()]
     sections += _section(f"## {GRADIENTS}", "Divided by C by hand.", by_c(results, names, back=True))
     sections += _section("## The function alone", "Divided by C by hand.", by_c(results, names, back=False))
     sections += _section(
@@ -242,10 +242,10 @@ def _marked(value: float | None, goal: float | None) -> str:
     return f"**{_number(value)}**" if goal is not None and _rounded(value) <= goal else _number(value)
 
 
-def _machine(machine: dict[str, str]) -> str:
+def machine(of: dict[str, str]) -> str:
     packages = ("numpy", "scipy", "torch", "jax", "casadi", "symforce", "sympy", "numba", "autograd")
-    versions = ", ".join(f"{name} {machine[name]}" for name in packages if name in machine)
+    versions = ", ".join(f"{name} {of[name]}" for name in packages if name in of)
     return _filled(
-        f"{machine['processor']}, {machine['compiler']}, commit {machine['commit']}; products by hand: "
-        f"{machine['products by hand']}; Python {machine['python']}, {versions}."
+        f"{of['processor']}, {of['compiler']}, commit {of['commit']}; products by hand: "
+        f"{of['products by hand']}; Python {of['python']}, {versions}."
     )

@@ -71,7 +71,7 @@ def measured(results: Results, row: Row, columns: Sequence[str], rounds: int, qu
     for (name, which), samples in times.items():
         found[name][which] = [s / job.points for s in samples]
     gc.collect()
-    return {"machine": _machine(), "rows": {**results["rows"], row.name: found}}
+    return {"machine": described(), "rows": {**results["rows"], row.name: found}}
 
 
 def _true(job: Job) -> Any:
@@ -87,7 +87,7 @@ def _error(case: Case, true: Any) -> float:
     return max(error(arrays(run()), true[which]) for which, run in case.runs.items() if which in true)
 
 
-def _machine() -> dict[str, str]:
+def described() -> dict[str, str]:
     """Processor, compiler, commit and versions."""
     said = subprocess.run([*compiler(), "--version"], capture_output=True, text=True, check=False).stdout
     commit = subprocess.run(

@@ -115,6 +115,18 @@ POINTS = {
         13,
     ),
 }
+POINTS |= {
+    name: Point(formula, draw, _numbered("x", inputs), results)
+    for name, formula, draw, inputs, results in [
+        ("se3_exp", points.se3_exp, points.between(0.2, 1.5, 6), 6, 12),
+        ("camera", points.camera, points.between(0.2, 1.5, 11), 11, 2),
+        ("imu_residual", points.imu_residual, points.between(0.1, 0.9, 24), 24, 9),
+        ("cart_pole", points.cart_pole, points.between(-2, 2, 5), 5, 4),
+        ("kepler", points.kepler, points.between(0.1, 0.7, 3), 3, 2),
+        ("rosenbrock", points.rosenbrock, points.between(-2, 2, 100), 100, 198),
+        ("lennard_jones", points.lennard_jones, points.atoms, 15, 15),
+    ]
+}
 GRADIENTS = {"bundle_adjustment": 15, "arm": 7, "quadrotor": 17}  # of the first arguments
 
 
@@ -133,13 +145,11 @@ def declared(formula: str) -> Any:
     return sg.function(names[formula])
 
 
-def asked(row: Row) -> Any:
-    """What a row prints: the function, or its Jacobian."""
+def functions(row: Row) -> dict[str, Any]:
+    """What is asked of the functions that are printed, where it is not forward and backward."""
     if row.asks != JACOBIAN:
-        return declared(row.formula)
-    import symgrad as sg
-
-    return sg.derived(declared(row.formula), "jacobian", [POINTS[row.formula].names[k] for k in row.wrt])
+        return {}
+    return {"functions": (JACOBIAN,), "wrt": tuple(POINTS[row.formula].names[k] for k in row.wrt)}
 
 
 def _points(name: str, title: str, formula: str, c: float, many: float, numpy: float) -> list[Row]:
@@ -185,3 +195,25 @@ ROWS = {
         _tensor("mlp", "MLP 128x784-256-10", "mlp", (128, 784, 256, 10), (8, 20, 16, 5), (1, 2, 3, 4), 1.03, 1.0),
     ]
 }  # fmt: skip
+
+
+def _jacobian(formula: str, title: str) -> Row:
+    wrt = tuple(range(GRADIENTS.get(formula, len(POINTS[formula].names))))
+    return Row(f"{formula}_jacobian", title, "point", formula, (256,), (8,), wrt, {}, JACOBIAN)
+
+
+JACOBIANS = {
+    row.name: row
+    for row in [
+        _jacobian("bundle_adjustment", "BA residual, 3x15"),
+        _jacobian("arm", "7-joint arm, 12x7"),
+        _jacobian("quadrotor", "quadrotor step, 13x17"),
+        _jacobian("se3_exp", "exponential of SE(3), 12x6"),
+        _jacobian("camera", "camera with distortion, 2x11"),
+        _jacobian("imu_residual", "IMU residual, 9x24"),
+        _jacobian("cart_pole", "cart-pole, 4x5"),
+        _jacobian("kepler", "Kepler, 5 steps, 2x3"),
+        _jacobian("rosenbrock", "Rosenbrock 100, 198x100"),
+        _jacobian("lennard_jones", "Lennard-Jones, 5 atoms, 15x15"),
+    ]
+}
