@@ -61,6 +61,15 @@ each_function_in_c = pytest.mark.parametrize("name", [name for name in library._
 TORCH_OVER_C = {"embedding", "layer_norm", "linear"}  # the C is there for all; the file that calls it, to be read
 
 
+BESIDE = {  # what is printed beside forward and backward, or without them, by which inputs: in functions/
+    "polar_to_cartesian": ("forward,backward,jacobian", ""),
+    "bicycle_step": ("forward,jacobian", "heading,speed"),
+    "himmelblau": ("value_and_gradient,hessian,hvp", ""),
+    "two_link_arm": ("forward,gauss_newton", ""),
+}
+each_beside = pytest.mark.parametrize("name", BESIDE)
+
+
 def languages(name):
     """The languages that can express a function of the library; of those for solvers only where one is wanted."""
     refused = [] if in_c(name) else ["c"]
@@ -81,6 +90,14 @@ def printed(name):
     return placed(GENERATED, name, files)
 
 
+@cache
+def printed_beside(name):
+    """The files of a library function with others beside forward and backward."""
+    functions, wrt = BESIDE[name]
+    given = [generate(getattr(library, name), to=to, functions=functions, wrt=wrt) for to in ("numpy", "c")]
+    return [file for files in given for file in placed(GENERATED / "functions", name, files)]
+
+
 @pytest.mark.parametrize("name", [name for name in library.__all__ if not in_c(name)])
 def test_c_refuses_functions_of_matrices(name):
     with pytest.raises(UnsupportedError, match="c has no "):
@@ -89,9 +106,25 @@ def test_c_refuses_functions_of_matrices(name):
 
 @each_function
 def test_is_what_is_printed(name, request):
+    same(printed(name), request)
+
+
+@each_beside
+def test_functions_beside_are_what_is_printed(name, request):
+    same(printed_beside(name), request)
+    lines = [line for file in printed_beside(name) for line in file.text.split("\n")]
+    assert [line for line in lines if len(line) > 88 and "symgrad generate" not in line] == []
+    functions, wrt = BESIDE[name]
+    for to in ("numpy", "c"):
+        report = pipeline.check(getattr(library, name), to=to, functions=functions, wrt=wrt)
+        assert report.ok, report
+
+
+def same(files, request):
+    """The files are those that are committed, or they are written."""
     if request.config.getoption("--update"):
-        write(printed(name))
-    for file in printed(name):
+        write(files)
+    for file in files:
         assert file.path.is_file(), f"{file.path} is missing; pytest --update writes it"
         assert file.path.read_bytes().decode() == file.text, "pytest --update writes it anew; look at git diff"
 
@@ -109,6 +142,7 @@ def test_who_reads_a_value_is_where_it_is_computed(name):
 
 def test_nothing_else_is_there(request):
     expected = {file.path for name in library.__all__ for file in printed(name)}
+    expected |= {file.path for name in BESIDE for file in printed_beside(name)}
     there = {p for p in GENERATED.rglob("*") if p.is_file() and p.parent.name != "__pycache__"}
     extra = sorted(there - expected)
     if request.config.getoption("--update"):
@@ -231,7 +265,7 @@ def test_a_file_means_the_same_where_headers_declare_more(standard):
     assert done.returncode == 0, done.stderr
 
 
-HEADERS = sorted(GENERATED.rglob("*.h"))
+HEADERS = sorted(GENERATED.glob("*/*.h"))  # those in functions/ are of the same names
 SYMBOL = re.compile(r"^(?:int|void) (\w+)\(", re.MULTILINE)
 MACRO = re.compile(r"^#define (\w+WORK)\(([^)]*)\)", re.MULTILINE)
 

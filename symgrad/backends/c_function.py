@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..expr import Const, Expr, Index, Ref, product, ref, refs, show
-from ..ir import Tensor
+from ..ir import Tensor, show_shape
 from ..plan import Procedure, Program
 from ..plan.loops import Nest, left_out
 from ..source.layout import listed
@@ -37,7 +37,7 @@ from .c_expressions import Expressions
 from .c_names import File, Names
 from .c_print import Printer
 from .c_signature import Printed
-from .options import Options
+from .options import PAIR, Options
 
 _ALWAYS = ("output", "cotangent", "gradient")  # parameters that the interface has, though the body speaks of none
 
@@ -228,6 +228,9 @@ class Builder:
         names = {role: [p.name for p in parameters if p.role == role] for role in ("output", "gradient")}
         if names["output"]:
             lines.append(f"Compute {listed(names['output'])}.")
+            shown = {n: show_shape(self._table[n]) for n in self._procedure.returns if self._word not in PAIR}
+            matrices = [f"{self._called(n)} is {shape}" for n, shape in shown.items() if len(self._table[n].shape) > 1]
+            lines += [f"{listed(matrices)}, row-major."] if matrices else []
         saved = [p.name for p in parameters if p.role == "saved" and p.nullable]
         outputs = [p.name for p in parameters if p.role == "output" and p.nullable]
         too = f", {listed(outputs)} included" if outputs else ""
