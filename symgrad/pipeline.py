@@ -312,7 +312,8 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
           `direction_<input>` for each
     wrt   the inputs with respect to which: a name, several, or "x, y"; all of them, if none is named
 
-    Those of "gauss_newton" are numbers, or arrays of literal size: UnsupportedError tells otherwise.
+    Those of "gauss_newton" are numbers, arrays of literal size, or one array by another: UnsupportedError tells
+    otherwise.
     """
     inputs = listed(wrt)
     if what not in DERIVED:

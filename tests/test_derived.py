@@ -248,6 +248,41 @@ def test_hessians_of_arrays(text, to):
     assert_array_equal(found["x_by_x"], found["x_by_x"].T)
 
 
+RESIDUALS = [  # formula text, sizes, the unknown, what is given
+    ("f(x[n]) -> r: r[i:n-1] = 10*(x[i+1] - x[i]**2)", {"n": 5}, "x", {}),
+    ("f(x[n]) -> r: r[i:n-1] = 10*(x[i+1] - x[i]**2)", {"n": 1}, "x", {}),
+    ("f(p[2], t[n], y[n])[i] = p[0]*exp(-p[1]*t[i]) - y[i]", {"n": 4}, "p", {}),
+    ("f(w[k], x[n,k], y[n])[i] = tanh(sum[j](x[i,j]*w[j])) - y[i]", {"n": 4, "k": 3}, "w", {}),
+    ("f(x[n], w[p])[v:n-p+1] = sum[r](x[v+r]*w[r])", {"n": 5, "p": 2}, "x", {}),
+    (
+        "f(x[n,2], a[m]: int, b[m]: int)[e] = sqrt(sum[k]((x[a[e],k] - x[b[e],k])**2)) - 1",
+        {"n": 3, "m": 4},
+        "x",
+        {"a": np.array([0, 1, 2, 0]), "b": np.array([1, 2, 0, 1])},
+    ),
+]
+
+
+@mathematics.both
+@pytest.mark.parametrize(("text", "sizes", "unknown", "given"), RESIDUALS)
+def test_gauss_and_newton_of_arrays(text, sizes, unknown, given, to):
+    function = sg.parse(text)
+    inputs = [*mathematics.inputs_of(function, sizes, given, mathematics.rng_of(text)).values()]
+    derived = sg.derived(function, "gauss_newton", unknown)
+    found = named(derived, inputs, to)
+    size = np.size(inputs[function.inputs.index(unknown)])
+    r, j = (found[name].reshape(-1, n) for name, n in ((function.outputs[0], 1), ("jacobian", size)))
+    (output,) = function.outputs
+    expected = by_backward(function, inputs)[f"{output}_by_{unknown}"]
+    assert_allclose(found["jacobian"], expected, rtol=1e-11, atol=1e-12)
+    jtj = found["jtj"].reshape(size, size)
+    assert_allclose(jtj, j.T @ j, rtol=1e-11, atol=1e-12)
+    assert_array_equal(jtj, jtj.T)
+    assert_allclose(found["jtr"].reshape(-1, 1), j.T @ r, rtol=1e-11, atol=1e-12)
+    report = sg.check(derived, to=to)
+    assert report.ok, report
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("declaration", "sizes", "given"), ROWS)
 def test_derivatives_of_all_rows_are_those_of_backward(declaration, sizes, given):
@@ -283,6 +318,12 @@ LINES = [  # formula text, what is derived, language, a line of it
         "out_by_x[np.arange(n - 1) + 1, np.arange(n - 1)] = 1",
     ),
     ("f(x[n])[i] = exp(x[i])/sum[j](exp(x[j]))", "jacobian", "numpy", "out_by_x[np.arange(n), np.arange(n)] += out"),
+    (
+        "f(w[k], x[n,k])[i] = tanh(sum[j](x[i,j]*w[j]))",
+        "gauss_newton w",
+        "numpy",
+        "jtj = jacobian.T @ jacobian",
+    ),
     (CHAIN, "hessian", "numpy", "x_by_x[np.arange(n - 1), np.arange(n - 1) + 1] = -400 * x[:-1]"),
 ]
 
@@ -290,7 +331,8 @@ LINES = [  # formula text, what is derived, language, a line of it
 @pytest.mark.parametrize(("text", "what", "to", "line"), LINES)
 def test_no_zero_is_computed(text, what, to, line):
     """What is not 0 is stored at its places, in as few operations as it takes."""
-    files = sg.generate(sg.derived(sg.parse(text), what), to=to)
+    what, *wrt = what.split()
+    files = sg.generate(sg.derived(sg.parse(text), what, wrt), to=to)
     assert line in [line.strip() for text in files.values() for line in text.splitlines()]
 
 
@@ -299,9 +341,9 @@ REFUSED = [
     (lambda: sg.derived(sg.parse("f(x) = x"), "jacobian", "u"), TargetError, "no gradient for u; choose from x"),
     (lambda: sg.derived(sg.parse("f(x, y) = (x, y)"), "hessian"), TargetError, "one scalar output"),
     (
-        lambda: sg.derived(sg.parse("f(x[n])[i] = x[i]**2"), "gauss_newton"),
+        lambda: sg.derived(sg.parse("f(x[n], y[n])[i] = x[i]**2*y[i]"), "gauss_newton"),
         UnsupportedError,
-        r"here are out\[n\], x\[n\]\. sg\.jacobian shows them as index equations",
+        r"here are out by x, y\. Name one input \(wrt\), or put the unknowns in one array",
     ),
     (
         lambda: sg.derived(library.solve, "jacobian"),

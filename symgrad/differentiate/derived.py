@@ -5,7 +5,8 @@
     jacobian            the outputs, and their derivatives: of numbers one matrix `jacobian`, rows outputs and columns
                         inputs; of arrays `<output>_by_<input>` for each two, of shape output x input, a pack in front
     hessian             the output, its gradient, and the derivatives of that; symmetric, each half is computed once
-    gauss_newton        the residuals, `jacobian` as one matrix of all components, `jtj` = J^T J and `jtr` = J^T r
+    gauss_newton        the residuals, `jacobian` as one matrix of all components, `jtj` = J^T J and `jtr` = J^T r; of
+                        arrays, the residuals being one and the unknown another, each product of terms is a term
 
 Of numbers, and of arrays of literal size, each cell is an equation: that of J^T v, or of J v, with v a unit vector. Of
 other arrays each term is one, that stores at the places where it is not 0 (terms.py). All are written in what forward
@@ -21,10 +22,10 @@ from ..errors import TargetError, UnsupportedError
 from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, index, postorder, ref, total, transform
 from ..expr.names import fresh
 from ..expr.signs import OneForm
-from ..ir import Box, Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered, show_element
+from ..ir import Box, Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered
 from ..records import replace
 from .components import Row, cells, of_components
-from .terms import Chain
+from .terms import Chain, Term
 
 Places = Sequence[tuple[tuple[Expr, ...], Expr]]  # what stands where
 Others = Callable[[], Iterable[Derivative]]
@@ -73,7 +74,7 @@ def jacobian_of(derivative: Derivative, others: Others, inputs: Sequence[str] = 
 
 def gauss_newton_of(derivative: Derivative, others: Others, inputs: Sequence[str] = ()) -> Function:
     """The residuals r, J, J^T J and J^T r."""
-    found = _Cells(derivative, others, inputs)
+    found = _of(derivative, others, inputs)
     return found.function("gauss_newton", derivative.primal.outputs, found.normal_equations())
 
 
@@ -112,8 +113,13 @@ def arranged(what: str, values: Sequence[str], outputs: Sequence[str], count: in
 def _of(
     derivative: Derivative, others: Others, inputs: Sequence[str], outputs: Sequence[str] = ()
 ) -> _Cells | _Blocks:
-    """The derivatives of these outputs, or of all: by formulas for each component where there are such."""
-    if of_components(derivative):
+    """The derivatives of these outputs, or of all: by formulas for each component where there are such, at each point
+    of the packs that all have."""
+    primal = derivative.primal
+    names = (*(outputs or (o for o, _ in derivative.seeds)), *chosen(derivative, inputs))
+    shapes = [primal.table[name].shape for name in names]
+    leading = {tuple(e for e in shape if isinstance(e, Ref) and e.name in primal.packs) for shape in shapes}
+    if of_components(derivative) and len(leading) == 1:
         return _Cells(derivative, others, inputs, outputs)
     return _Blocks(derivative, inputs, outputs)
 
@@ -165,7 +171,6 @@ class _Cells:
         self.derivative, self.primal = derivative, derivative.primal
         self.inputs = chosen(derivative, inputs)
         self.outputs = [o for o, _ in derivative.seeds if o in (outputs or self.primal.outputs)]
-        self._refuse()
         self.rows = min(map(self._rows, (derivative, *others())), key=self._operations)
         self.pack = tuple(s for s in self.rows[0][0].subscripts if isinstance(s, Index))
         self.taken = names_of(derivative.function)
@@ -183,19 +188,6 @@ class _Cells:
         bodies = [form(e.body) for e in self.primal.statements]
         bodies += [form(cell) for _, row in rows for _, cell in row]
         return sum(isinstance(node, Apply) and node.op != "neg" for node in postorder(*bodies))
-
-    def _refuse(self) -> None:
-        table, packs = self.primal.table, self.primal.packs
-        shapes = {name: table[name].shape for name in (*self.outputs, *self.inputs)}
-        leading = {tuple(e for e in shape if isinstance(e, Ref) and e.name in packs) for shape in shapes.values()}
-        if of_components(self.derivative) and len(leading) == 1:
-            return
-        shown = ", ".join(show_element(name, shape) for name, shape in shapes.items() if shape)
-        raise UnsupportedError(
-            f"{self.primal.name}: derivatives are written as arrays where inputs and outputs are numbers, or arrays of "
-            f"literal size (p[3]) whose components have a formula each; here are {shown}. sg.jacobian shows them as "
-            f"index equations; sg.vjp and sg.jvp are their products with a vector."
-        )
 
     def function(
         self, kind: str, outputs: Sequence[str], results: Sequence[Result], of: Function | None = None
@@ -289,13 +281,33 @@ class _Blocks:
             above = output.removeprefix("gradient_") if word == "hessian" else output
             for name, gradient in self.derivative.gradients:
                 if name in self.inputs:
-                    target = fresh(f"{above}_by_{name}", self.taken)
                     shape, terms = chain.by(gradient, self.primal.table[name].shape)
-                    equations = [term.equation(target, places) for places, term in terms]
-                    box = self.primal.box_of(shape)
-                    equations = equations or [Equation(target, tuple(i for i, _ in box), "none", ZERO, box)]
-                    found.append((Tensor(target, shape, Dtype.REAL, Role.OUTPUT), equations))
+                    found.append(self._result(f"{above}_by_{name}", shape, terms))
         return found
+
+    def normal_equations(self) -> list[Result]:
+        """Of one array by another: J, J^T J and J^T r, the products of terms being terms again."""
+        if len(self.chains) * len(self.inputs) != 1:
+            raise UnsupportedError(
+                f"{self.primal.name}: J^T J is written for numbers, for arrays of literal size, or for one array of "
+                f"residuals by one input; here are {', '.join(self.chains)} by {', '.join(self.inputs)}. Name one "
+                f"input (wrt), or put the unknowns in one array."
+            )
+        ((chain, name),) = [(chain, name) for chain in self.chains.values() for name in self.inputs]
+        shape = self.primal.table[name].shape
+        words = [fresh(word, self.taken) for word in ("jacobian", "jtj", "jtr")]
+        found = chain.squares(dict(self.derivative.gradients)[name], words[0])
+        return [
+            self._result(word, chain.joined(rows, shape), [(chain.joined(t.above, t.below), t) for t in terms])
+            for word, rows, terms in zip(words, (chain.shape, shape, ()), found, strict=True)
+        ]
+
+    def _result(self, word: str, shape: tuple[Expr, ...], terms: Sequence[tuple[tuple[Expr, ...], Term]]) -> Result:
+        target = fresh(word, self.taken)
+        equations = [term.equation(target, places) for places, term in terms]
+        box = self.primal.box_of(shape)
+        equations = equations or [Equation(target, tuple(i for i, _ in box), "none", ZERO, box)]
+        return Tensor(target, shape, Dtype.REAL, Role.OUTPUT), equations
 
     def function(
         self, kind: str, outputs: Sequence[str], results: Sequence[Result], of: Function | None = None

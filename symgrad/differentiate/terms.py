@@ -91,7 +91,7 @@ class Chain:
 
     def __init__(self, derivative: Derivative, output: str, seed: str, taken: set[str]) -> None:
         self.joint, self.primal = derivative.function, derivative.primal
-        self.output, self.taken = output, taken
+        self.output, self.seed, self.taken = output, seed, taken
         self.tensors: list[Tensor] = []
         self.statements: list[Equation] = []
         self.shape = self.primal.table[output].shape
@@ -116,6 +116,28 @@ class Chain:
         """The shape of the derivative by what `gradient` is the cotangent of, and its terms with their places."""
         terms = self.found.get(gradient, ())
         return self.joined(self.shape, shape), [(self.joined(t.above, t.below), t) for t in terms]
+
+    def squares(self, gradient: str, name: str) -> tuple[list[Term], list[Term], list[Term]]:
+        """The terms of J, whose array is called `name`, by the tensor that `gradient` is the cotangent of; those of
+        J^T J, and those of J^T r, with r the output."""
+        terms = self.found.get(gradient, [])
+        if len(terms) == 1 and terms[0].equation(name, (*terms[0].above, *terms[0].below)).plain:
+            read = [replace(t, value=ref(name, *self.joined(t.above, t.below))) for t in terms]
+        else:
+            read = terms = [t if is_short(t.value, 1) else self._element(gradient, t) for t in terms]
+        slopes = [replace(t, above=(), value=t.value * ref(self.output, *t.above)) for t in read]
+        products: list[Term] = []
+        for n, term in enumerate(read):
+            row = ref(self.seed, *term.above)
+            e = replace(term, value=row * term.value).equation(name, term.below)
+            for other in read[n:]:
+                for found in self._composed(e, row, replace(other, above=other.below, below=other.above)):
+                    if other is term:
+                        products.append(found)
+                    else:  # each half is computed once
+                        found = self._element(f"{gradient}_products", found)
+                        products += [found, replace(found, above=found.below, below=found.above)]
+        return terms, products, slopes
 
     def joined(self, above: Sequence[Expr], below: Sequence[Expr]) -> tuple[Expr, ...]:
         """Axes of the output and of a tensor; a pack that both have is there once, before them."""
