@@ -26,8 +26,9 @@ from .data import Block, Call, If, Local, Node, Note, Rewriter, Store, expressio
 
 def under(block: Block, condition: Expr, holds: bool) -> Block:
     """What is left of a block where a condition holds, or does not."""
-    left = Rewriter(_where(condition, holds)).block(block)
-    locals_ = [n for n in walk(left) if isinstance(n, Local) and not n.changes]
+    left = settled(Rewriter(_where(condition, holds)).block(block))
+    changed = {r.name for n in walk(left) for r in stores(n)}
+    locals_ = [n for n in walk(left) if isinstance(n, Local) and n.name not in changed]
     own = {ref(n.name) for n in locals_}
     plain: dict[Expr, Expr] = {}  # what has become a number, or another name
     for n in locals_:
