@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+import sympy
 
 import symgrad as sg
 from symgrad.expr import apply, ref
@@ -105,6 +106,20 @@ def one_value(steps: int) -> Any:
     return sg.function(deep)
 
 
+def test_a_jacobian_of_functions_of_shared_values_ends() -> None:
+    """SymPy asks of each argument whether it is 0, of all paths to it."""
+    assert sg.jacobian(one_value(LEVELS)).shape == (1, 2)
+
+
+@pytest.mark.parametrize("steps", [4, 7])  # the longer one is more than SymPy is asked about
+def test_a_long_jacobian_is_right(steps: int) -> None:
+    f, at = one_value(steps), (0.3, 0.7)
+    rows = sympy.lambdify([sympy.Symbol(name, real=True) for name in "xy"], sg.jacobian(f), cse=True)(*at)
+    artefact = sg.load(f, to="numpy", check=False)
+    _, saved = artefact.forward(*at)
+    assert [*rows[0]] == pytest.approx([*artefact.backward(saved)], rel=1e-12)
+
+
 def names(steps: int) -> Any:
     """Each value has a name of its own."""
     lines = "; ".join(f"v{k + 1} = v{k}*v{k} + v{k}/3" for k in range(steps))
@@ -154,3 +169,19 @@ def test_the_work_grows_as_the_formula(long: Callable[[int], Any], call: Callabl
     call(long(20))  # what is imported, and remembered
     few, many = (lines_of(lambda steps=steps: call(long(steps))) for steps in (40, 160))
     assert many <= 4.6 * few, (few, many)
+
+
+OPERATIONS = 10**5
+
+
+@pytest.fixture(scope="module")
+def very_long() -> Any:
+    """A function of so many operations, three for each step."""
+    return one_value(OPERATIONS // 3)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)  # of printing, a minute or two; SciPy's is of second derivatives
+@pytest.mark.parametrize("call", GROWING.values(), ids=GROWING)
+def test_very_many_operations_end(very_long: Any, call: Callable[[Any], object]) -> None:
+    assert call(very_long)

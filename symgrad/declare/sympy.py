@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import cache, partial, reduce
 from typing import Any, TypeAlias
@@ -27,6 +28,7 @@ Input: TypeAlias = "sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol"
 Output: TypeAlias = "sympy.Basic | sympy.MatrixBase | int | float"
 
 _RECIPROCALS = {"sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"}  # 1/cos, ...
+LONG = 2**12  # places, what is shared counted each time, as SymPy walks it: about what is longer nothing is asked
 _PACK = index("...")
 
 
@@ -337,8 +339,11 @@ def to_sympy(expr: Expr, symbols: Mapping[str, sympy.Symbol] | None = None) -> A
     """
     given = symbols or {}
     done: dict[Expr, Any] = {}
+    lengths: dict[Expr, int] = {}
     for node in postorder(expr):
-        done[node] = _twin(node, [done[a] for a in node.args], given)
+        lengths[node] = 1 + sum(map(lengths.__getitem__, node.args))
+        with nullcontext() if lengths[node] < LONG else sympy.evaluate(False):
+            done[node] = _twin(node, [done[a] for a in node.args], given)
     return done[expr]
 
 
