@@ -50,7 +50,7 @@ def test_jacobians_are_compared():
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("| cart-pole"))
-    operations = line.split("|")[6]
+    operations = line.split("|")[7]
     assert 40 < int(operations.split("/")[0]) <= 54  # CasADi takes 54
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import ours, peers
+from .build import NATIVE
 from .frameworks import jax_words
 from .measure import Case, Unavailable, interleaved, ratio
 from .report import machine, table
@@ -27,14 +28,15 @@ from .results import described
 from .work import JACOBIAN, JACOBIANS, POINTS, Job, Row
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS, BASE = "symgrad", "CasADi"
+OURS, STRAIGHT, BASE = "symgrad", "symgrad, no SLP", "CasADi"
 FORMULAS = [row.formula for row in JACOBIANS.values()]
 HEAD = """\
 # Jacobians
 
 Made by `python -m benchmarks.speed.jacobians`: ten functions of numbers, values and the whole matrix of one point after
 the other. What is printed is `symgrad generate TARGET --to c --functions jacobian`, compiled like the others with `-O3
--march=native`. JAX is `jit` of `vmap` of `jacfwd` or `jacrev`, for all points at once.
+-march=native`; "no SLP" adds `-fno-tree-slp-vectorize`, as `sg.load` does: in straight lines GCC packs neighbours into
+vectors at more cost than gain. JAX is `jit` of `vmap` of `jacfwd` or `jacrev`, for all points at once.
 
 {machine}
 
@@ -69,7 +71,12 @@ def jax(job: Job) -> Case:
     return Case({JACOBIAN: run}, {"compiled": took})
 
 
-COLUMNS = {OURS: ours.c, BASE: peers.casadi, "SymForce": peers.symforce, "JAX": jax}
+def straight(job: Job) -> Case:
+    """What is printed, in which the compiler packs no neighbours into vectors."""
+    return ours.c(job, (*NATIVE, "-fno-tree-slp-vectorize"))
+
+
+COLUMNS = {OURS: ours.c, STRAIGHT: straight, BASE: peers.casadi, "SymForce": peers.symforce, "JAX": jax}
 
 
 def measured(row: Row, rounds: int, quick: bool) -> dict[str, dict[str, Any]]:
@@ -110,7 +117,7 @@ def cells(row: Row, found: dict[str, dict[str, Any]]) -> list[str]:
 
     return [
         row.title,
-        *map(time_of, (BASE, OURS, "SymForce", "JAX")),
+        *map(time_of, (BASE, OURS, STRAIGHT, "SymForce", "JAX")),
         fact("operations"),
         fact("lines"),
         fact("generated", form="{:.2g}"),
@@ -135,8 +142,8 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity") and not asked.quick:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     lines = [
-        ["", "CasADi", "symgrad ÷ CasADi", "SymForce ÷", "JAX ÷", "operations: symgrad / CasADi / SymForce", "lines",
-         "s to print", "s to compile, and JAX's"],
+        ["", "CasADi", "symgrad ÷ CasADi", "no SLP ÷", "SymForce ÷", "JAX ÷",
+         "operations: symgrad / CasADi / SymForce", "lines", "s to print", "s to compile, and JAX's"],
     ]  # fmt: skip
     for row in rows:
         print(f"{row.formula} ...", file=sys.stderr)

@@ -23,8 +23,9 @@ from .base import source
 
 SHARED = ("-fopenmp-simd", "-fPIC", "-shared")
 CHECKED = ("-std=c99", "-O2", *SHARED)  # soon compiled, run a few times
-# for who calls it often: -std=c99 alone is without FMA; without the last flag GCC computes no side of a condition early
-TUNED = ("-std=c99", "-ffp-contract=fast", "-O3", "-fno-trapping-math", *SHARED)
+# for who calls it often: -std=c99 alone is without FMA; -fno-trapping-math lets GCC compute sides of a condition early;
+# in long straight lines it packs numbers into vectors at more cost than gain, which the last one is against
+TUNED = ("-std=c99", "-ffp-contract=fast", "-O3", "-fno-trapping-math", "-fno-tree-slp-vectorize", *SHARED)
 NATIVE = ("-march=native",)  # it runs on the machine that compiles it; not every compiler knows the flag
 NO_COMPILER = """there is no C compiler here ({command}). To get one:
     Debian, Ubuntu   apt install gcc
