@@ -124,6 +124,7 @@ CHECKED = [  # formula, functions, inputs
     ("f(x[n,k], t[n]: int; eps=0.1) = sum[i](x[i,t[i]]**2*eps)", "forward,jvp,hvp,value_and_gradient", ""),
     ("f(x[n,k], w[m,k]) -> a, n_large: a[i,j] = sum[l](x[i,l]*w[j,l]); n_large = argmax[i](x[i,0])", "jvp,forward", ""),
     (MANY, "hessian", ""),
+    ("f(x[n], t[n]: int) = sum[i](where(t[i] != -9, x[t[i]], 0))", "hvp", ""),  # it reads less than f does
     (CHAIN, "hessian", ""),
     (NORMED, "jacobian", ""),
     (GATHERED, "jacobian", ""),
