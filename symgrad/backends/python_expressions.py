@@ -140,6 +140,8 @@ class Expressions:
                 return self._elementwise(op, args, tree)
             case Take(base, items):
                 return Element(tree(base), tuple(self._item(i, tree) for i in items))
+            case arrays.Permute(base, axes) if axes[0] < 0 and not last_two(axes):  # behind a pack
+                return own("moveaxis", tree(base), *map(_place, _moves(axes)))
             case arrays.Permute(base, axes):
                 return _permuted(tree(base), axes)
             case Reduce():
@@ -413,6 +415,22 @@ def _permuted(base: Expression, axes: Sequence[int]) -> Expression:
     if last_two(axes):
         return method(base, "swapaxes", integer(-1), integer(-2))
     return method(base, "transpose", *map(integer, axes))
+
+
+def _moves(axes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    """From where to where axes, counted from behind, are moved: one of them, if that is all."""
+    places = range(-len(axes), 0)
+    for source in places:
+        for destination in places:
+            order = [k for k in places if k != source]
+            order.insert(destination + len(axes), source)
+            if order == list(axes):
+                return (source,), (destination,)
+    return axes, places
+
+
+def _place(axes: Sequence[int]) -> Expression:
+    return integer(axes[0]) if len(axes) == 1 else py.Several(tuple(map(integer, axes)))
 
 
 def last_two(axes: Sequence[int]) -> bool:

@@ -77,7 +77,7 @@ class TorchExpressions(Expressions):
                     found = method(found, "flip", *map(integer, backward_axes(left)))
                     left = tuple(ALL if i == BACK else i for i in left)
                 return self._part(found, left, tree)
-            case arrays.Permute(base, axes) if tuple(axes) != (1, 0):
+            case arrays.Permute(base, axes) if tuple(axes) != (1, 0) and (axes[0] >= 0 or last_two(axes)):
                 if last_two(axes):
                     return Attribute(tree(base), "mT")
                 return method(tree(base), "permute", *map(integer, axes))

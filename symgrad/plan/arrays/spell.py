@@ -16,7 +16,7 @@ from .borders import Widths
 from .convolutions import Operands, convolution, into_windows
 from .layout import frame, is_pack
 from .matrices import matrix_value
-from .taking import Axes, as_index, permuted, whole
+from .taking import Axes, as_index, permuted, reordered, whole
 from .tree import EXTREMES, Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape, Windows
 from .values import KEPT, Value
 
@@ -83,8 +83,8 @@ class Speller(Operands):
             return self.laid(value, self._with_kept(e.target, wanted))
         if value.labels == wanted:
             return value
-        places = [value.labels.index(as_index(s)) for s in wanted]
-        return Value(permuted(value.array, places), tuple(map(as_index, wanted)))
+        labels = tuple(map(as_index, wanted))
+        return Value(reordered(value.array, value.labels, labels), labels)
 
     # reductions
 

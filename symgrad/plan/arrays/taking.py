@@ -22,6 +22,15 @@ def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
     return Permute(array, tuple(axes))
 
 
+def reordered(array: Array, labels: Sequence[Index], wanted: Sequence[Index]) -> Array:
+    """`array`, whose axes are `labels`, with them as they are `wanted`; a pack stays in front."""
+    axes = [labels.index(i) for i in wanted]
+    behind = axes[1:] if axes[:1] == [0] and is_pack(labels[0]) else []
+    if behind and behind != sorted(behind):
+        return Permute(array, tuple(k - len(labels) for k in behind))
+    return permuted(array, axes)
+
+
 def taken(base: Array, items: tuple[Item, ...]) -> Array:
     """`base[items]`; a number times an array takes from the array, `2 * g[:, None]`, but a mask is one for all axes."""
     if all(i is not None and _widens(i) for i in items):

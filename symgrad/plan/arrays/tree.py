@@ -68,7 +68,8 @@ class Take(ArrayNode):
 
 @dataclass(frozen=True, slots=True)
 class Permute(ArrayNode):
-    """The axes of `base` in another order; all of them reversed is the transpose."""
+    """The axes of `base` in another order; all of them reversed is the transpose. Below 0 they are the last ones, of as
+    many as are named."""
 
     base: Array
     axes: tuple[int, ...]

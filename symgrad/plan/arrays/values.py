@@ -19,7 +19,7 @@ from ...records import dataclass, replace
 from .below import plain_number, with_parts
 from .branches import Branches
 from .layout import Pattern, is_pack, natural
-from .taking import Axes, as_index, packed_items, permuted, taken, whole
+from .taking import Axes, as_index, packed_items, reordered, taken, whole
 from .tree import (
     ALL,
     Array,
@@ -249,7 +249,7 @@ class Evaluator(Branches):
         wanted = tuple(i for i in union if i in value.labels)
         array = value.array
         if wanted != value.labels:
-            array = permuted(array, [value.labels.index(i) for i in wanted])
+            array = reordered(array, value.labels, wanted)
         pattern = natural(wanted, union)
         if all(pattern):
             return Value(array, wanted)
