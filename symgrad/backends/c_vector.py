@@ -137,10 +137,10 @@ static inline $real $vector_expm1($real x)
     const $real n = $as_number(k);
     const $real r = y - n * $log_2 - n * $rest_of_log_2;
     const $real part = x < $one ? $low_part : $high_part;
-    const $real one = x < $one ? $high_part : $low_part; /* 1 / part */
+    const $real inverse = x < $one ? $high_part : $low_part;
     const $bits rest = k + (x < $one ? $part : $minus_part); /* 2**k is part * 2**rest */
     const $real power = $power_of_2(rest);
-    return x == $zero ? x : (power * $expm1_near_0(r) + (power - one)) * part;
+    return x == $zero ? x : (power * $expm1_near_0(r) + (power - inverse)) * part;
 }"""
 _EXPONENT = """\
 /* 2**$sign + k, where x is 2**k times a number from sqrt(1/2) to sqrt(2) */

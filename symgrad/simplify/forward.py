@@ -149,7 +149,7 @@ def _canonical(e: Equation) -> object:
     names: dict[Expr, Expr] = {i: index(f"#{place}") for place, (i, _) in enumerate(box)}
     where = None if e.where is None else substitute(e.where, names).key
     extents = tuple(substitute(extent, names).key for _, extent in box)
-    return e.reduce, substitute(e.body, names).key, extents, where, e.when
+    return e.reduce, len(e.reduced), substitute(e.body, names).key, extents, where, e.when
 
 
 def _rename_copies(function: Function) -> Function:
