@@ -284,11 +284,16 @@ def pushed(function: Function) -> Derivative:
 def _curved(slope: Function, inputs: Sequence[str]) -> Derivative:
     """The Hessian times a direction, from the gradient `slope`: it is symmetric, and so this is J^T v of that."""
     found = differentiate(stable(slope), inputs)
+    found = replace(found, gradients=_in_order(found.gradients, inputs))
     wishes = {seed: f"direction_{n}" for (_, seed), n in zip(found.seeds, inputs, strict=True)}
     wishes |= {g: f"product_{n}" for n, g in found.gradients}
     names = {old: new for old, new in wishes.items() if new not in names_of(found.function)}
     seeds, gradients = (tuple((n, names.get(g, g)) for n, g in some) for some in (found.seeds, found.gradients))
     return simplify(replace(found, function=with_names(found.function, names), seeds=seeds, gradients=gradients))
+
+
+def _in_order(pairs: Sequence[tuple[str, str]], inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, dict(pairs)[name]) for name in inputs)
 
 
 def gradient(declaration: Declaration, *inputs: str) -> Function:
@@ -320,7 +325,8 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
         raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {', '.join(DERIVED)}.")
     derivative = derive(declaration)
     if what == "jvp":
-        return pushed_of(simplify(tangent(derivative.primal, chosen(derivative, inputs))))
+        found = simplify(tangent(derivative.primal, chosen(derivative, inputs)))
+        return pushed_of(replace(found, seeds=_in_order(found.seeds, chosen(derivative, inputs))))
     if what == "hvp":
         return curved_of(_curved(gradient_of(derivative, inputs), chosen(derivative, inputs)), derivative.primal)
     if what in ("gradient", "value_and_gradient"):
@@ -333,10 +339,10 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
         yield simplify(differentiate(values))
 
     if what == "hessian":
-        found = hessian_of(derivative.primal, of, others, inputs)
+        function = hessian_of(derivative.primal, of, others, inputs)
     else:
-        found = (jacobian_of if what == "jacobian" else gauss_newton_of)(of, others, inputs)
-    return shorter(found, of.primal.writers)
+        function = (jacobian_of if what == "jacobian" else gauss_newton_of)(of, others, inputs)
+    return shorter(function, of.primal.writers)
 
 
 def jacobian(declaration: Declaration) -> Any:

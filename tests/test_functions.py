@@ -114,6 +114,11 @@ def test_how_results_are_arranged(what, text, wrt, results):
 
 
 CHECKED = [  # formula, functions, inputs
+    ("polar(r, t) = (r*cos(t), r*sin(t))", "jacobian,gauss_newton,jvp", "t, r"),  # in another order
+    (SCALAR, ",".join(DERIVED), "y, x"),
+    (ARRAYS, "hessian,hvp,value_and_gradient,jvp,jacobian", "y, x"),
+    ("f(gradient_x, x) = gradient_x*x**2", "gradient,hessian,hvp", ""),  # names that gradients would have
+    ("f(y, x): gradient_x = y*x; out = gradient_x**2", "hessian,value_and_gradient", ""),
     (SEVERAL, "forward,backward,jacobian,gauss_newton,jvp", ""),
     (SCALAR, ",".join(DERIVED), ""),
     (ROTATION, "forward,jacobian,gauss_newton", "p"),
@@ -237,9 +242,20 @@ REFUSED = [
     ({"functions": "backward,jacobian"}, TargetError, "backward is given what forward saves: ask for both"),
     ({"wrt": "x"}, TargetError, "wrt=x says with respect to which inputs there are derivatives, and none of gradient"),
     ({"functions": "jacobian", "wrt": "u"}, TargetError, "f: there is no gradient for u; choose from x, y"),
-    ({"functions": "hessian"}, TargetError, "f: the gradient is that of one scalar output"),
+    ({"functions": "hessian"}, TargetError, "f: a gradient, and so a Hessian, is that of one scalar output"),
     ({"functions": "jvp", "to": "scipy"}, TargetError, "functions is an option of numpy"),
 ]
+
+
+@pytest.mark.parametrize("what", DERIVED)
+def test_of_integers_nothing_is_derived(what):
+    with pytest.raises(TargetError, match="f has no input of real numbers: there is nothing to derive by"):
+        sg.derived(sg.parse("f(k[n]: int) = sum[i](k[i])"), what)
+
+
+def test_columns_stand_in_the_order_of_the_inputs_that_are_named():
+    polar = sg.load(sg.parse("polar(r, t) = (r*cos(t), r*sin(t))"), functions=("jacobian",), wrt="t, r")
+    assert np.array_equal(polar.jacobian(2.0, 0.0)[1], [[0, 1], [2, 0]])
 
 
 @pytest.mark.parametrize(("options", "error", "said"), REFUSED)

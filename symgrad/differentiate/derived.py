@@ -43,9 +43,12 @@ def gradient_of(derivative: Derivative, inputs: Sequence[str] = (), value: bool 
     of_each = all(isinstance(e, Ref) and e.name in primal.packs for e in points)
     of_each &= all(primal.table[name].shape[: len(points)] == points for name in gradients)
     if len(derivative.seeds) != 1 or not of_each:
-        raise TargetError(f"{primal.name}: the gradient is that of one scalar output; vjp takes any outputs.")
+        raise TargetError(
+            f"{primal.name}: a gradient, and so a Hessian, is that of one scalar output; a jacobian has any."
+        )
     ((_, seed),) = derivative.seeds
-    names = {gradients[n]: f"gradient_{n}" for n in gradients}  # its own gradients will be grad_x
+    taken = names_of(joint)
+    names = {gradients[n]: fresh(f"gradient_{n}", taken) for n in gradients}  # its own gradients will be grad_x
     written = {e.target for e in joint.statements}
     absent = [primal.table[name] for name, g in gradients.items() if g not in written]
     boxes = [(t, primal.box_of(t.shape)) for t in absent]
@@ -127,6 +130,8 @@ def _of(
 def chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
     """The inputs with respect to which: those that are named, or all of real numbers."""
     there = [name for name, _ in derivative.gradients]
+    if not there:
+        raise TargetError(f"{derivative.primal.name} has no input of real numbers: there is nothing to derive by.")
     unknown = [name for name in inputs if name not in there]
     if unknown:
         name = derivative.primal.name
@@ -177,8 +182,8 @@ class _Cells:
 
     def _rows(self, derivative: Derivative) -> list[Row]:
         return [
-            (row, [(column, cell) for column, cell in cells if column.name in self.inputs])
-            for row, cells in cells(derivative, set(self.primal.writers))
+            (row, [(column, cell) for name in self.inputs for column, cell in own if column.name == name])
+            for row, own in cells(derivative, set(self.primal.writers))
             if row.name in self.outputs
         ]
 
@@ -279,10 +284,10 @@ class _Blocks:
         found: list[Result] = []
         for output, chain in self.chains.items():
             above = output.removeprefix("gradient_") if word == "hessian" else output
-            for name, gradient in self.derivative.gradients:
-                if name in self.inputs:
-                    shape, terms = chain.by(gradient, self.primal.table[name].shape)
-                    found.append(self._result(f"{above}_by_{name}", shape, terms))
+            for name in self.inputs:
+                gradient = dict(self.derivative.gradients)[name]
+                shape, terms = chain.by(gradient, self.primal.table[name].shape)
+                found.append(self._result(f"{above}_by_{name}", shape, terms))
         return found
 
     def normal_equations(self) -> list[Result]:
