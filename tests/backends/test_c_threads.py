@@ -156,9 +156,9 @@ def test_bits_do_not_depend_on_the_number_of_threads(name):
     code = loaded(name, True)
     found = []
     for threads in (1, 2, 3, 5):
-        code._forward._library.functions.omp_set_num_threads(threads)
+        code._backward._library.functions.omp_set_num_threads(threads)
         found.append(results(code, inputs))
-    code._forward._library.functions.omp_set_num_threads(2)
+    code._backward._library.functions.omp_set_num_threads(2)
     for others in found[1:]:
         for a, b in zip(found[0], others, strict=True):
             np.testing.assert_array_equal(a, b)
