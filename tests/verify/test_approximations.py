@@ -110,7 +110,7 @@ ROWS_OF_VECTORS = {
         ("? 0.0 : 1.0", "? 0.0 : 0.0"),
     ],
     "f(x) = expm1(x)*erfc(x)": [
-        ("(power - one)", "(power - 1.0)"),
+        ("(power - inverse)", "(power - 1.0)"),
         ("* part;", "* power;"),
         ("(coarse - y) * (coarse + y)", "0.0"),
         ("(1.0 + lost)", "(1.0 - lost)"),
