@@ -26,8 +26,9 @@ IN_C = {
     "ba": BA,
     "ba_batch": BA,
     "ba_jacobian": (
-        "GCC puts neighbouring cells of the matrix together in vectors, which costs more than it wins: with "
-        "-fno-tree-slp-vectorize it is 1.04, and the other rows are as they were."
+        "309 operations, where CasADi has 292 and the floor fewer: sines of the whole angle and of half of it, and "
+        "slopes with values at rotation 0. Next: one form of both sines, a reciprocal once for a divisor that stands in "
+        "several quotients."
     ),
     "arm": "The floor knows that a joint's gradient is a moment about its axis; ours goes back through rotations.",
     "quadrotor": (
