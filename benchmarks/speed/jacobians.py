@@ -36,7 +36,8 @@ HEAD = """\
 Made by `python -m benchmarks.speed.jacobians`: ten functions of numbers, values and the whole matrix of one point after
 the other. What is printed is `symgrad generate TARGET --to c --functions jacobian`, compiled like the others with `-O3
 -march=native`; "no SLP" adds `-fno-tree-slp-vectorize`, as `sg.load` does: in long straight lines GCC packs neighbours
-into vectors at more cost than gain (not in short ones: the camera, BA). JAX is `jit` of `vmap` of `jacfwd` or `jacrev`, for all points at once.
+into vectors at more cost than gain (not in short ones: the camera, BA). JAX is `jit` of `vmap` of `jacfwd` or
+`jacrev`, for all points at once.
 
 {machine}
 

@@ -27,8 +27,8 @@ IN_C = {
     "ba_batch": BA,
     "ba_jacobian": (
         "309 operations, where CasADi has 292 and the floor fewer: sines of the whole angle and of half of it, and "
-        "slopes with values at rotation 0. Next: one form of both sines, a reciprocal once for a divisor that stands in "
-        "several quotients."
+        "slopes with values at rotation 0. Next: one form of both sines, a reciprocal once for a divisor that stands "
+        "in several quotients."
     ),
     "arm": "The floor knows that a joint's gradient is a moment about its axis; ours goes back through rotations.",
     "quadrotor": (
