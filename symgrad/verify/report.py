@@ -121,7 +121,7 @@ class Report:
             worst = f"{self.worst.ulps:.1f}" if self.worst.ulps < 1000 else f"{self.worst.ulps:.1e}"
             head += "agrees with the formula and J^T v   "
             head += f"{self.points} points, worst error {worst} ulps"
-            return "\n".join([head, *([f"  accuracy: {self._lost()}"] if self.losses else [])])
+            return "\n".join([head, *([f"  accuracy: {self._lost()}"] if self.accuracy.points else [])])
         if not self.failures:
             done = f"{self.points} of {self.planned} points agree" if self.points else "no point was compared"
             return f"{head}NOT FINISHED   {done}; {self.stopped}, and the rest was not checked"
