@@ -139,6 +139,13 @@ def test_a_jacobian_takes_few_operations(name):
     assert sg.check(found).ok
 
 
+def test_a_value_is_read_by_its_name():
+    text = "f(a, b) -> x, y: x = 2*cos(a) + 3*cos(a + b); y = 2*sin(a) + 3*sin(a + b)"
+    found = str(sg.derived(sg.parse(text), "jacobian"))
+    assert "jacobian[...,0,0] = -y[...]\n" in found
+    assert "jacobian[...,1,0] = x[...]\n" in found
+
+
 def test_zeros_are_not_stored_one_by_one():
     text = sg.generate(sg.derived(sg.parse("f(x, y, z) = x**2 + 3*y"), "hessian"))["f_hessian_numpy.py"]
     assert "hessian = np.zeros((*batch, 3, 3), dtype=x.dtype)\n    hessian[..., 0, 0] = 2\n    return" in text

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..errors import TargetError, UnsupportedError
-from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, index, postorder, ref, total, transform
+from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, index, outermost, postorder, ref, total, transform
 from ..expr.names import fresh
 from ..expr.signs import OneForm
 from ..ir import Box, Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered
@@ -201,8 +201,12 @@ class _Cells:
         tensors = [*joint.tensors, *(t for t, _ in results)]
         statements = [e for e in joint.statements if e.target in forward]
         statements += [e for _, equations in results for e in equations]
-        form = OneForm()
-        statements = [e.with_body(form(e.body)) for e in statements]
+        form, known = OneForm(), dict[Expr, Expr]()  # a value of forward is read by its name
+        for k, e in enumerate(statements):
+            body = form(e.body)
+            statements[k] = e.with_body(outermost(body, lambda node: known.get(node.key)))
+            if e.target in forward and isinstance(body, Apply) and e.plain and len(self.primal.writers[e.target]) == 1:
+                known.setdefault(body.key, ref(e.target, *e.subscripts))
         return _again(self.derivative, kind, tensors, statements, (*outputs, *(t.name for t, _ in results)), of)
 
     def blocks(self, word: str = "jacobian") -> list[Result]:

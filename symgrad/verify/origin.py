@@ -26,8 +26,8 @@ from .reference import Declaration, Trace
 from .text import Array
 from .truth import INVISIBLE, LADDER, Truth
 
-UNITS = 12  # unit vectors that are taken; of more components, RANDOM vectors
-RANDOM = 3
+UNITS = 12  # unit vectors that are taken, a pull of the reference each: a pose has so many; beyond, RANDOM vectors
+RANDOM = 3  # each meets every entry; what one hides in the rounding of a sum, the others show
 SHARED = 60  # bits of the larger of two values, or of what they are sums of, that they must share
 
 
