@@ -45,6 +45,9 @@ class Code:
         self.codes = [_instruction(node, tuple(self.slot[a] for a in node.args)) for node in nodes]
         self.ops = [node.op if isinstance(node, Apply) else "" for node in nodes]
         self.lazy = any(op == "select" or op in DECIDED_BY for op in self.ops)
+        numbers = [what if kind == CONST else None for kind, what, _ in self.codes]
+        self._whole = [int(n) if n is not None and n.denominator == 1 else None for n in numbers]
+        self._fractions = [(slot, n) for slot, n in enumerate(numbers) if n is not None and n.denominator != 1]
 
     def applied(self, function: Callable[..., Any], args: list[Any]) -> Any:
         """The value of an operator."""
@@ -52,7 +55,10 @@ class Code:
 
     def constants(self) -> list[Any]:
         """The numbers among the slots, at the precision of the moment."""
-        return [_exact(what) if kind == CONST else None for kind, what, _ in self.codes]
+        found = list(self._whole)
+        for slot, fraction in self._fractions:
+            found[slot] = mpmath.mpf(fraction.numerator) / fraction.denominator
+        return found
 
     def evaluated(
         self, at: Mapping[str, int], constants: list[Any], element: Element
@@ -126,13 +132,9 @@ def _instruction(node: Expr, args: tuple[int, ...]) -> tuple[int, Any, tuple[int
     return (SELECT, "select", args) if node.op == "select" else (APPLY, OPS[node.op].value, args)
 
 
-def _exact(value: Any) -> Any:
-    return int(value) if value.denominator == 1 else mpmath.mpf(value.numerator) / value.denominator
-
-
 def place(subscripts: Sequence[Any]) -> Position:
     """Whole numbers; IndexError for what is none."""
     try:
-        return tuple([int(s) for s in subscripts])
+        return tuple(map(int, subscripts))
     except (ValueError, OverflowError) as error:
         raise IndexError("a subscript is not a number") from error

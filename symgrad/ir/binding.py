@@ -55,9 +55,12 @@ def shape_of(extents: Iterable[Expr], sizes: Sizes, options: Mapping[str, Any] |
 
 def extent_of(extent: Expr, sizes: Sizes, options: Mapping[str, Any] | None = None) -> int:
     """The value of an extent, at least 0; a pack counts the product of its sizes."""
+    if isinstance(extent, Const):
+        return max(0, int(extent.value))
 
     def element(name: str, subscripts: tuple[int, ...]) -> Any:
         found = sizes[name] if name in sizes else (options or {})[name]
         return prod(found) if isinstance(found, tuple) else found
 
-    return max(0, int(evaluate(extent, {}, element)))
+    value = element(extent.name, ()) if isinstance(extent, Ref) else evaluate(extent, {}, element)
+    return max(0, int(value))
