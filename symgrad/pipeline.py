@@ -21,7 +21,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .backends import BACKENDS, DERIVED, OPTIONS, PAIR, asked, takers
+from .backends import BACKENDS, DERIVED, OPTIONS, PAIR, SPARSE, asked, sparse_languages, takers
 from .backends.base import Artefact, Backend
 from .backends.header import CHECKSUM, header
 from .backends.options import listed
@@ -32,19 +32,23 @@ from .differentiate import (
     curved_of,
     differentiate,
     entries,
+    flat_size,
     gauss_newton_of,
     gradient_of,
     hessian_of,
     in_values,
+    is_sparse,
     jacobian_equations,
     jacobian_of,
+    literal,
     pushed_of,
+    sparse_of,
     tangent,
 )
 from .errors import CheckError, TargetError, UnsupportedError
-from .ir import Derivative, Dtype, Function, as_declared, names_of, single, unknowns, with_names
+from .ir import Derivative, Dtype, Function, as_declared, names_of, single, unknowns, with_names, with_outputs
 from .later import Later, sympy
-from .plan import Beside, Program, plan
+from .plan import Beside, Program, Sparse, plan
 from .records import dataclass, replace
 from .simplify import shorter, simplify, stable
 
@@ -131,16 +135,46 @@ def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Prog
         second = plan(pushed(function), backend.dialect, backend.style, backend.calls, operation)
         program = replace(program, product=second)
     named = [name for name in named if name not in PAIR or not options.pair]
-    beside = tuple(Beside(name, *_values(function, name, backend)) for name in named)
-    return replace(program, pair=options.pair, beside=beside)
+    return replace(program, pair=options.pair, beside=tuple(_beside(function, name, backend) for name in named))
 
 
-def _values(function: Function, what: str, backend: Backend) -> tuple[Program, Any]:
+def _beside(function: Function, what: str, backend: Backend) -> Beside:
     """The plan of the forward alone of what is derived of a function, or of the function; and its results, arranged."""
     own = replace(stable(asked_for(function, what, backend.options.wrt)), name=function.name)  # that messages name
-    program = plan(simplify(Derivative(own, own, (), ())), backend.dialect, backend.style, backend.calls)
+    if is_sparse(what):
+        return _sparse(function, what, own, backend)
     count = len(chosen(derive(function), backend.options.wrt)) if what != "forward" else 0
-    return program, arranged(what, function.outputs, own.outputs, count)
+    return Beside(what, _alone(own, own.outputs, backend), arranged(what, function.outputs, own.outputs, count))
+
+
+def _alone(function: Function, outputs: Sequence[str], backend: Backend) -> Program:
+    """The plan of the forward alone of a function, for some of its outputs."""
+    own = with_outputs(function, outputs)
+    return plan(simplify(Derivative(own, own, (), ())), backend.dialect, backend.style, backend.calls)
+
+
+def _sparse(function: Function, what: str, own: Function, backend: Backend) -> Beside:
+    """The plan of the values of a sparse matrix, and that of their places, if these are not known as numbers."""
+    base = backend.over or backend
+    if not base.sparse:
+        raise UnsupportedError(
+            f"{function.name}: {what} is not printed for {backend.name}. It is for {', '.join(sparse_languages())}; "
+            f"{what.partition(':')[0]} is the dense one."
+        )
+    of = single(function)
+    inputs = chosen(derive(of), backend.options.wrt)
+    kind, slopes = what.partition(":")[0], len(inputs) if what.startswith("hessian") else 0
+    first = len(function.outputs) + slopes
+    values, entries = own.outputs[:first], own.outputs[first:]
+    parts = [entries[k : k + 3] for k in range(0, len(entries), 3)]
+    rows = inputs if slopes else [n for n in of.outputs if of.table[n].dtype == Dtype.REAL]
+    shape = flat_size(of, rows), flat_size(of, inputs)
+    places = [name for rows, columns, _ in parts for name in (rows, columns)]
+    at = literal(own, places, shape[0])
+    pattern = None if at is not None else _alone(own, places, backend)
+    sparse = Sparse(tuple(rows), inputs, shape, tuple(v for *_, v in parts), pattern, *(at or ()))
+    results = arranged(what, function.outputs, values, slopes)
+    return Beside(f"{kind}_sparse", _alone(own, (*values, *sparse.parts), backend), results, sparse)
 
 
 def asked_for(function: Function, what: str, wrt: Sequence[str]) -> Function:
@@ -215,8 +249,9 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     told = {"text": like, "heads": text.backend.heads(text.program), **how}
     reports = [oracle.check(function, text.files, to, artefact, **told)] if result.program.pair else []
     for beside in result.program.beside:
-        own = asked_for(function, beside.name, options.wrt)
-        origin = _origin(function, own, beside.name, options.wrt)
+        of = function if beside.sparse is None else single(function)
+        own = asked_for(of, beside.kind, options.wrt)  # a sparse matrix is compared with the dense one
+        origin = _origin(of, own, beside, options.wrt)
         reports.append(oracle.check(own, text.files, to, artefact, origin=origin, **told))
     report: Report = oracle.joined(function.name, reports)
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options.cli_flags]
@@ -224,11 +259,13 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     return replace(report, command=shlex.join(words))
 
 
-def _origin(function: Function, own: Function, what: str, wrt: Sequence[str]) -> Any:
+def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str]) -> Any:
     """What the check compares the derivatives of a function in a file with."""
+    what = beside.kind
     inputs = chosen(derive(function), wrt) if what != "forward" else ()
     slope = asked_for(function, "value_and_gradient", wrt) if what in ("hessian", "hvp") else None
-    return oracle.Origin(what, function, inputs, own.outputs, slope)
+    sparse = None if beside.sparse is None else (beside.sparse.rows, beside.sparse.columns)
+    return oracle.Origin(what, function, inputs, own.outputs, slope, sparse)
 
 
 def accuracy(declaration: Declaration, seed: int = 0) -> tuple[tuple[Loss, Loss], ...]:
@@ -314,16 +351,19 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
           output x input, a pack that both have in front; "hessian": the value, the gradient and its derivatives;
           "gauss_newton": the residuals, `jacobian`, `jtj` = J^T J and `jtr` = J^T r; "jvp": the outputs and their
           tangents, of the inputs and a `tangent_<input>` for each; "hvp", of one scalar output: the Hessian times a
-          `direction_<input>` for each
+          `direction_<input>` for each; "jacobian:sparse" and "hessian:sparse": the values, and the entries of the
+          one matrix of all outputs and inputs at one point, in threes of arrays: rows, columns, values
     wrt   the inputs with respect to which: a name, several, or "x, y"; all of them, if none is named
 
     Those of "gauss_newton" are numbers, arrays of literal size, or one array by another: UnsupportedError tells
     otherwise.
     """
     inputs = listed(wrt)
-    if what not in DERIVED:
-        raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {', '.join(DERIVED)}.")
-    derivative = derive(declaration)
+    if what not in (*DERIVED, *SPARSE):
+        known = ", ".join((*DERIVED, *SPARSE))
+        raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {known}.")
+    sparse = is_sparse(what)
+    derivative = derive(single(as_function(declaration)) if sparse else declaration)
     if what == "jvp":
         found = simplify(tangent(derivative.primal, chosen(derivative, inputs)))
         return pushed_of(replace(found, seeds=_in_order(found.seeds, chosen(derivative, inputs))))
@@ -331,14 +371,18 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
         return curved_of(_curved(gradient_of(derivative, inputs), chosen(derivative, inputs)), derivative.primal)
     if what in ("gradient", "value_and_gradient"):
         return gradient_of(derivative, inputs, value=what == "value_and_gradient")
-    of = derive(gradient_of(derivative, inputs, value=True)) if what == "hessian" else derivative
+    second = what.startswith("hessian")
+    of = derive(gradient_of(derivative, inputs, value=True)) if second else derivative
 
     def others() -> Iterator[Derivative]:
         values = in_values(of.primal)
         yield simplify(tangent(values, chosen(of, inputs)))
         yield simplify(differentiate(values))
 
-    if what == "hessian":
+    if sparse:
+        count = len(derivative.primal.outputs) if second else 0
+        function = sparse_of(of, others, inputs, of.primal.outputs[count:])
+    elif what == "hessian":
         function = hessian_of(derivative.primal, of, others, inputs)
     else:
         function = (jacobian_of if what == "jacobian" else gauss_newton_of)(of, others, inputs)

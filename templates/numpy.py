@@ -1,6 +1,7 @@
 """Functions that printed files of NumPy have where they call them."""
 
 import numpy as np
+from scipy import sparse
 
 
 def _windows(x, axis, size, step=1, dilation=1):
@@ -18,3 +19,28 @@ def _windows(x, axis, size, step=1, dilation=1):
 def _flat(*arrays):
     """Return the elements of the arrays in one new vector."""
     return np.concatenate([np.ravel(array) for array in arrays])
+
+
+def _pattern(shape, *places):
+    """Return the shape, where each row begins, the columns, and where each value goes.
+
+    places  rows and columns for each array of values; behind the last row is nowhere
+    """
+    rows, columns = (_flat(*arrays) for arrays in zip(*places, strict=True))
+    stored, entries = np.unique(rows * shape[1] + columns, return_inverse=True)
+    starts = np.searchsorted(stored, np.arange(shape[0] + 1) * shape[1])
+    return shape, starts, stored[: starts[-1]] % max(shape[1], 1), entries
+
+
+def _entries(pattern, *values):
+    """Return the entries of a sparse matrix: what stands at one place is added up."""
+    _, _, columns, entries = pattern
+    added = np.zeros(len(columns) + 1, dtype=values[0].dtype)
+    np.add.at(added, entries, _flat(*values))
+    return added[: len(columns)]
+
+
+def _matrix(pattern, entries):
+    """Return the sparse matrix that has these entries."""
+    shape, starts, columns, *_ = pattern
+    return sparse.csr_array((entries, columns, starts), shape=shape)

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .options import DERIVED, DTYPES, INTEGERS, OPTIONS, PAIR, SAVES, Options
+from .options import DERIVED, DTYPES, INTEGERS, OPTIONS, PAIR, SAVES, SPARSE, Options
 
 if TYPE_CHECKING:
     from .base import Backend
@@ -48,6 +48,11 @@ BACKENDS: Mapping[str, Backend] = _Languages(
 def takers(option: str) -> list[str]:
     """The languages that have an option."""
     return [name for name, backend in BACKENDS.items() if option in backend.takes]
+
+
+def sparse_languages() -> list[str]:
+    """The languages that print sparse matrices."""
+    return [name for name, backend in BACKENDS.items() if (backend.over or backend).sparse]
 
 
 def asked(name: str, options: Mapping[str, Any]) -> Backend:

@@ -38,7 +38,6 @@ from .python_statements import (
     flag_of,
     is_given,
     named,
-    nested,
     read_only,
     returned,
     sized,
@@ -58,6 +57,7 @@ class NumPy(PythonLanguage):
     executed = "numpy"
     takes = ("save", "checkpoint", "functions", "wrt")
     style = "arrays"
+    sparse = True
 
     def module(self, program: Program, header: Sequence[str]) -> Module:
         """The file as a tree."""
@@ -80,6 +80,8 @@ class NumPyStatements(Statements):
 
 
 class NumPyFile(WholeFile):
+    matrices = "scipy.sparse.csr_array"
+
     def tree(self, like: str) -> Expressions:
         return Expressions(dtype_of(like), self.options, self.needs)
 
@@ -98,7 +100,7 @@ class NumPyFile(WholeFile):
     def functions(self) -> list[Def]:
         """The functions that are printed."""
         pair = [self._forward(), self._backward()] if self.program.pair else []
-        return [*pair, *(file.values() for file in self.beside)]
+        return [*pair, *(f for file in self.beside for f in file.printed())]
 
     def imports(self) -> list[Import]:
         """What they import besides NumPy."""
@@ -268,12 +270,7 @@ class NumPyFile(WholeFile):
         return type_helpers(self.primal, "np")
 
     def values(self) -> Def:
-        outputs = self.primal.outputs
-
-        def result(values: Sequence[Expression]) -> Expression:
-            return nested(self.results, dict(zip(outputs, values, strict=True)))
-
-        return self.value_function(_with_return(self.computed(), outputs, (), result))
+        return self.value_function(_with_return(self.computed(), self.primal.outputs, (), self.result))
 
 
 def _with_return(

@@ -13,6 +13,7 @@ DTYPES = ("double", "float")
 INTEGERS = ("int64", "int32")
 PAIR = ("forward", "backward")
 DERIVED = ("gradient", "value_and_gradient", "jacobian", "hessian", "gauss_newton", "jvp", "hvp")
+SPARSE = ("jacobian:sparse", "hessian:sparse")  # as one matrix, without what is always 0
 SAVES = {"minimal": 0.0, "balanced": 0.05, "all": inf}  # what one operation costs, where keeping an element costs 1
 
 
@@ -31,8 +32,8 @@ class Options:
     prefix      C: what the name of every function, macro and file begins with
     accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
     openmp      C: loops whose turns are independent are shared by threads
-    functions   the functions that are printed, of PAIR and DERIVED
-    wrt         the inputs with respect to which those of DERIVED are; all of real numbers, if none is named
+    functions   the functions that are printed, of PAIR, DERIVED and SPARSE
+    wrt         the inputs with respect to which those of DERIVED and SPARSE are; all of real numbers, if none is named
     """
 
     save: str = "balanced"
@@ -67,13 +68,13 @@ class Options:
             )
 
     def _refuse_functions(self) -> None:
-        unknown = [name for name in self.functions if name not in (*PAIR, *DERIVED)]
+        unknown = [name for name in self.functions if name not in (*PAIR, *DERIVED, *SPARSE)]
         if unknown or not self.functions:
             said = f"{unknown[0]!r} is no function that is printed" if unknown else "No function is asked for"
-            raise TargetError(f"{said}. Choose from {', '.join((*PAIR, *DERIVED))}.")
+            raise TargetError(f"{said}. Choose from {', '.join((*PAIR, *DERIVED, *SPARSE))}.")
         if "backward" in self.functions and "forward" not in self.functions:
             raise TargetError("backward is given what forward saves: ask for both, as in forward,backward.")
-        if self.wrt and not {*DERIVED} & {*self.functions}:
+        if self.wrt and not {*DERIVED, *SPARSE} & {*self.functions}:
             raise TargetError(
                 f"wrt={', '.join(self.wrt)} says with respect to which inputs there are derivatives, and none of "
                 f"{', '.join(DERIVED)} is asked for. Name it among the functions."

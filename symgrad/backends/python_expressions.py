@@ -197,10 +197,11 @@ class Expressions:
                 return method(tree(base), "diagonal", **option)
             case arrays.BroadcastTo(base, extents):
                 return own("broadcast_to", tree(base), shape(extents))
-            case arrays.Full(value, extents):
+            case arrays.Full(value, extents, whole):
+                dtype = Word("int") if whole else self.dtype
                 if is_zero(value) or is_one(value):
-                    return own("zeros" if is_zero(value) else "ones", shape(extents), dtype=self.dtype)
-                return own("full", shape(extents), tree(value), dtype=self.dtype)
+                    return own("zeros" if is_zero(value) else "ones", shape(extents), dtype=dtype)
+                return own("full", shape(extents), tree(value), dtype=dtype)
             case Real(base=base) if plain_number(base):
                 return call("float", tree(base))
             case Real(base=base):

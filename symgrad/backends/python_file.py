@@ -8,128 +8,32 @@ from functools import cached_property
 from typing import Any, Self
 
 from ..expr import Expr, Ref, refs
-from ..ir import Dtype, Tensor, show_shape
-from ..plan import Nested, Program
+from ..ir import Dtype, Tensor
+from ..plan import Nested, Program, Sparse
 from ..plan.arrays import array_procedures
 from ..plan.arrays.commands import For, Guard, Statement
 from ..plan.program import Procedure
 from ..source import python as py
-from ..source.layout import cut_text, listed
-from ..source.python import Expression, Given, Name, Number, Space, Verbatim, Word, spoken, words_in
+from ..source.python import Expression, Name, Space, Verbatim, Word, spoken, words_in
 from .helpers import python_helpers
 from .python_expressions import Expressions
+from .python_module import PythonModule
 from .python_print import flat
 from .python_sizes import name, pack_name
+from .python_sparse import Matrix
 from .python_statements import Statements, as_stored, counted, nested, refused, sized, where_size_is
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
-
-
-class PythonModule:
-    """What a file says of one function: its inputs, parameters and docstrings."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.inputs = "_inputs"  # the function that checks these
-        self.primal = program.derivative.primal
-        self.options = [o.name for o in self.primal.options]
-        self.seeds = [s for _, s in program.derivative.seeds]
-        # what forward saves besides: torch takes it for further results
-        self.hidden = [n for n in program.saved if n not in (*self.primal.inputs, *self.primal.outputs)]
-
-    # names
-
-    @property
-    def like(self) -> str | None:
-        """The input whose type new arrays of forward have; None if all inputs are integers."""
-        reals = [n for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]
-        return next((n for n in reals if not self.primal.table[n].optional), reals[0] if reals else None)
-
-    @property
-    def sure(self) -> list[Tensor]:
-        """The inputs that are always given: they tell the sizes."""
-        return [self.primal.table[n] for n in self.primal.inputs if not self.primal.table[n].optional]
-
-    def gradient_of(self, name: str) -> str | None:
-        """The gradient of an input; None if it has none."""
-        return dict(self.program.derivative.gradients).get(name)
-
-    def unasked(self) -> bool:
-        """Whether a gradient of torch's that is zero comes as None, lest zeros are made for what is hidden."""
-        return bool(self.hidden) and len(self.seeds) == 1
-
-    def given_seed(self) -> Name | Word:
-        """What the interface calls `grad_output`: the cotangent itself, unless that is what the user calls another."""
-        return Name("grad_output") if self.seeds == ["grad_output"] else Word("grad_output")
-
-    def gradients(self) -> list[Expression]:
-        """What backward returns."""
-        return [py.NONE if g is None else Name(g) for g in map(self.gradient_of, self.primal.inputs)]
-
-    def parameters(self) -> list[Given]:
-        """The parameters of a call: inputs, then options by name."""
-        found = []
-        optional = False
-        for n in self.primal.inputs:
-            optional = optional or self.primal.table[n].optional
-            found.append(Given(Name(n), py.NONE if optional else None, "input", n))
-        return [*found, *(Given(Name(o.name), Number(repr(o.default)), "option", o.name) for o in self.primal.options)]
-
-    def arguments(self, options: bool = True) -> list[Expression]:
-        """What is passed on: the inputs, and the options."""
-        return [Name(n) for n in (*self.primal.inputs, *(self.options if options else []))]
-
-    def given(self, names: Sequence[str]) -> list[Given]:
-        """Parameters that have no default: inputs and options, as they are passed on."""
-        roles = dict.fromkeys(self.primal.inputs, "input") | dict.fromkeys(self.options, "option")
-        return [Given(Name(n), None, roles.get(n, ""), n) for n in names]
-
-    # docstrings
-
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """What is raised, in sentences."""
-        said = "TypeError and ValueError tell which argument has another type or shape"
-        return (f"{said}, IndexError which subscript is out of range." if self.program.indexed else f"{said}.",)
-
-    def arguments_doc(self) -> list[str]:
-        """The arguments and their shapes; what is raised."""
-        primal = self.primal
-        if not primal.inputs:
-            return []
-        arguments = [
-            f"{n} {show_shape(primal.table[n])}{' or None' if primal.table[n].optional else ''}" for n in primal.inputs
-        ]
-        shapes = {primal.table[n].shape for n in primal.inputs}
-        if len(arguments) > 1 and len(shapes) == 1 and not primal.optional:
-            arguments = [f"{listed(primal.inputs)}, all {show_shape(primal.table[primal.inputs[0]])}"]
-        kinds = {primal.table[n].dtype for n in primal.inputs}
-        said = f"The arguments are {'floating point' if kinds == {Dtype.REAL} else 'arrays'}: {listed(arguments)}."
-        lines = [part.strip() for line in (said, *self.errors) for part in cut_text(line, 0, 84)]
-        return ["", *lines]
-
-    def results_doc(self, rest: str = "") -> str:
-        """`Return out (n, m)`, with the shapes where there is room."""
-        shown = ", ".join(f"{o} {show_shape(self.primal.table[o])}" for o in self.primal.outputs)
-        first = f"Return {shown}{rest}."
-        return first if len(first) <= 78 else f"Return {listed(self.primal.outputs)}{rest}."
-
-
-    def arranged_doc(self, results: Nested) -> list[str]:
-        """What is returned, arranged; and the shapes."""
-        if isinstance(results, str) or all(isinstance(r, str) for r in results):
-            return [self.results_doc()]
-        table = self.primal.table
-        shown = listed([f"{o} {show_shape(table[o])}" for o in self.primal.outputs])
-        lines = (f"Return {flat(nested(results, {}))}.", "", f"The results are {shown}.")
-        return [part.strip() if line else "" for line in lines for part in (cut_text(line, 0, 84) if line else [""])]
 
 
 class PythonFile(PythonModule, ABC):
     """One function in one language of arrays.
 
     needs  what must hold of sizes and options
+    told   further sizes that forward's result speaks of
     """
+
+    told: Sequence[Expr] = ()
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -174,7 +78,7 @@ class PythonFile(PythonModule, ABC):
 
     def forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""
-        mentioned = {r.name for c in self.needs for r in refs(c)} | set(self.forward.sizes)
+        mentioned = {r.name for c in (*self.needs, *self.told) for r in refs(c)} | set(self.forward.sizes)
         return [d.name for d in self.primal.dims if d.name in mentioned]
 
     def size_kept(self, of: str) -> Expression:
@@ -219,14 +123,24 @@ class WholeFile(PythonFile):
 
     word     what a function beside forward and backward is called
     results  how its results are arranged
+    matrix   the sparse matrix whose entries, or their places, it computes
     beside   the files of such functions
+    matrices  what sparse matrices are called
     """
 
-    def __init__(self, program: Program, word: str = "", results: Nested = ()) -> None:
+    matrices = ""
+
+    def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
         super().__init__(program)
         self.word, self.results = word, results
+        self.matrix = None if sparse is None else Matrix(self, sparse, results, self.matrices)
+        self.told = sparse.shape if sparse is not None and sparse.pattern is program else ()
         made: Any = type(self)
-        self.beside: list[Self] = [made(b.program, b.name, b.results) for b in program.beside]
+        self.beside: list[Self] = []
+        for b in program.beside:
+            pattern = None if b.sparse is None else b.sparse.pattern
+            self.beside.append(made(b.program, b.name if pattern is None else b.values, b.results, b.sparse))
+            self.beside += [] if pattern is None else [made(pattern, b.pattern, (), b.sparse)]
         for file in self.files[1:]:
             if file.inputs_helper() != self.files[0].inputs_helper():
                 file.inputs = f"_{file.word}_inputs"
@@ -255,8 +169,26 @@ class WholeFile(PythonFile):
 
     def value_function(self, body: py.Block) -> py.Def:
         """A function beside forward and backward."""
-        about = (*self.arranged_doc(self.results), *self.arguments_doc())
-        return py.Def(Word(self.word), tuple(self.parameters()), body, about, role=self.word, public=True)
+        about, given = (*self.arranged_doc(self.results), *self.arguments_doc()), self.parameters()
+        if self.matrix is not None:
+            about, given = self.matrix.about(self.kind), [*self.matrix.given, *given]
+        return py.Def(Word(self.word), tuple(given), body, about, role=self.word, public=True)
+
+    @property
+    def kind(self) -> str:
+        """What is derived: `jacobian` of `jacobian_values`."""
+        return self.word.rpartition("_")[0]
+
+    def result(self, values: Sequence[Expression]) -> Expression:
+        """What such a function returns, of its outputs."""
+        if self.matrix is not None:
+            return self.matrix.result(values)
+        return nested(self.results, dict(zip(self.primal.outputs, values, strict=True)))
+
+    def printed(self) -> list[py.Def]:
+        """What is printed for it; the function that puts a matrix together stands before that of its entries."""
+        whole = [self.matrix.whole(self.kind)] if self.matrix is not None and self.matrix.given else []
+        return [*whole, self.values()]
 
     @abstractmethod
     def values(self) -> py.Def:

@@ -27,7 +27,7 @@ from .frameworks import TorchArtefact
 from .handwritten import handwritten
 from .options import DEFAULT, PAIR, Options
 from .python_checks import inputs_helper, promoted, refusal
-from .python_file import PythonModule
+from .python_module import PythonModule
 from .python_names import PythonLanguage
 from .python_sizes import name as size_name
 from .python_sizes import pack_name, shape, size

@@ -115,10 +115,11 @@ class TorchExpressions(Expressions):
             case Diagonal(base, first, second):
                 option = given((first, second) != (0, 1), dim1=integer(first), dim2=integer(second))
                 return method(tree(base), "diagonal", **option)
-            case arrays.Full(value, extents):
+            case arrays.Full(value, extents, whole):
+                option = given(whole, dtype=Word("torch.int64"))
                 if is_zero(value):
-                    return method(like, "new_zeros", shape(extents))
-                return method(like, "new_full", shape(extents), tree(value))
+                    return method(like, "new_zeros", shape(extents), **option)
+                return method(like, "new_full", shape(extents), tree(value), **option)
             case arrays.Real(base=base) if not plain_number(base):
                 return method(tree(base), "to", self.dtype)
             case Copy(base):

@@ -17,7 +17,7 @@ from ..records import replace
 from ..source import python as py
 from ..source.layout import LIMIT
 from ..source.python import Do, Element, Expression, Name, Operation, Several, Word, call, method
-from .python_expressions import is_zero
+from .python_expressions import given, is_zero
 from .python_print import flat as printed
 from .python_sizes import shape
 from .python_statements import Asked, Statements, is_negative, named
@@ -87,7 +87,7 @@ class TorchStatements(Statements):
         elif isinstance(value, Full) and is_zero(value.value):
             alone = len(others) == 1 and others[0] not in self.optional
             like = Name(others[0]) if alone else self._batched(others)
-            found = method(like, "new_zeros", shape(value.shape))
+            found = method(like, "new_zeros", shape(value.shape), **given(value.whole, dtype=Word("torch.int64")))
         else:
             found = Operation("add", (self.tree(value), self._batched(others)))
         return [py.Assign(Name(s.name), found)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DERIVED, DTYPES, INTEGERS, OPTIONS, SAVES, takers
+from ..backends import BACKENDS, DERIVED, DTYPES, INTEGERS, OPTIONS, SAVES, SPARSE, takers
 from ..backends.options import listed
 from ..errors import SymgradError, TargetError
 from ..later import Later
@@ -117,8 +117,9 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     accumulate = click.option("--accumulate", is_flag=True, help="C: backward adds to gradients, and overwrites none.")
     openmp = click.option("--openmp", is_flag=True, help="C: threads share the loops whose turns are independent.")
     functions = click.option("--functions", callback=_names, metavar="NAMES",
-                             help=f"What is printed: forward, backward, {', '.join(DERIVED)}, separated by commas. Of "
-                                  "PyTorch and JAX, jvp is forward mode.  [default: forward,backward]")  # fmt: skip
+                             help=f"What is printed: forward, backward, {', '.join((*DERIVED, *SPARSE))}, separated "
+                                  "by commas. Of PyTorch and JAX, jvp is forward mode.  "
+                                  "[default: forward,backward]")  # fmt: skip
     wrt = click.option("--wrt", callback=_names, metavar="INPUTS",
                        help="The inputs with respect to which these are: x,y.  [default: all]")  # fmt: skip
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,

@@ -5,6 +5,7 @@
     jacobian            the outputs, and their derivatives: of numbers one matrix `jacobian`, rows outputs and columns
                         inputs; of arrays `<output>_by_<input>` for each two, of shape output x input, a pack in front
     hessian             the output, its gradient, and the derivatives of that; symmetric, each half is computed once
+    sparse              the outputs, and the entries of the one matrix of all their derivatives (sparse.py)
     gauss_newton        the residuals, `jacobian` as one matrix of all components, `jtj` = J^T J and `jtr` = J^T r; of
                         arrays, the residuals being one and the unknown another, each product of terms is a term
 
@@ -22,14 +23,14 @@ from ..errors import TargetError, UnsupportedError
 from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, index, outermost, postorder, ref, total, transform
 from ..expr.names import fresh
 from ..expr.signs import OneForm
-from ..ir import Box, Derivative, Dtype, Equation, Function, Role, Tensor, alive, names_of, ordered
+from ..ir import Box, Derivative, Dtype, Equation, Function, Role, Tensor, names_of, ordered, with_outputs
 from ..records import replace
 from .components import Row, cells, of_components
+from .sparse import Entries, Result, is_sparse
 from .terms import Chain, Term
 
 Places = Sequence[tuple[tuple[Expr, ...], Expr]]  # what stands where
 Others = Callable[[], Iterable[Derivative]]
-Result = tuple[Tensor, list[Equation]]
 
 
 def gradient_of(derivative: Derivative, inputs: Sequence[str] = (), value: bool = False) -> Function:
@@ -81,6 +82,14 @@ def gauss_newton_of(derivative: Derivative, others: Others, inputs: Sequence[str
     return found.function("gauss_newton", derivative.primal.outputs, found.normal_equations())
 
 
+def sparse_of(
+    derivative: Derivative, others: Others, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
+) -> Function:
+    """The outputs, and the entries of the derivatives of these, or of all, in threes: rows, columns, values."""
+    found = _of(derivative, others, inputs, outputs)
+    return found.function("jacobian_sparse", derivative.primal.outputs, found.entries())
+
+
 def hessian_of(
     primal: Function, derivative: Derivative, others: Others, inputs: Sequence[str] = ()
 ) -> Function:
@@ -107,6 +116,8 @@ def arranged(what: str, values: Sequence[str], outputs: Sequence[str], count: in
         return (first, *rest)
     if what in ("value_and_gradient", "jvp"):
         return (first, one(rest))
+    if is_sparse(what):  # the matrix comes behind
+        return (first, one(rest)) if rest else (first,)
     slopes = [one(rest[:count])] if what == "hessian" else []
     blocks = rest[count:] if slopes else rest
     count = min(count, len(blocks))  # of numbers there is one matrix
@@ -150,21 +161,19 @@ def _again(
     """A function of the same inputs with these outputs; `of` is what it is called after, if that is another one."""
     primal = derivative.primal
     of = of or primal
-    kept = alive(statements, outputs)
-    roles = {**dict.fromkeys(primal.outputs, Role.LOCAL), **dict.fromkeys(outputs, Role.OUTPUT)}
-    there = {*primal.inputs, *outputs, *(e.target for e in kept)}
     name = f"{of.name}_{kind}"
-    return replace(
+    whole = replace(
         derivative.function,
         name=name,
-        tensors=tuple(replace(t, role=roles.get(t.name, t.role)) for t in tensors if t.name in there),
-        statements=kept,
+        tensors=tuple(tensors),
+        statements=tuple(statements),
         inputs=primal.inputs,
-        outputs=tuple(outputs),
+        outputs=primal.outputs,
         formula=f"{name}: {kind.replace('_', ' ')} of {of.formula or of.name}",
         source="",
         python=None,
     )
+    return with_outputs(whole, outputs)
 
 
 class _Cells:
@@ -239,6 +248,11 @@ class _Cells:
         jtr = self._result("jtr", (const(n),), [((const(column),), cell) for column, cell in enumerate(inner)])
         return [(matrix, equations), (jtj, [whole]), jtr]
 
+    def entries(self) -> list[Result]:
+        """Those of one point that are other than 0, by numbers for rows and columns."""
+        at = [(i, j, cell) for i, (_, row) in enumerate(self.rows) for j, (_, cell) in enumerate(row)]
+        return Entries(self.primal, self.outputs, self.inputs, self.taken).of_cells(at)
+
     def components(self) -> list[Ref]:
         """Those of the inputs, in order."""
         return [column for column, _ in self.rows[0][1]]
@@ -293,6 +307,19 @@ class _Blocks:
                 shape, terms = chain.by(gradient, self.primal.table[name].shape)
                 found.append(self._result(f"{above}_by_{name}", shape, terms))
         return found
+
+    def entries(self) -> list[Result]:
+        """Those of each term."""
+        made = Entries(self.primal, [*self.chains], self.inputs, self.taken)
+        gradients, facts = dict(self.derivative.gradients), self.derivative.function.facts
+        found = [
+            result
+            for output, chain in self.chains.items()
+            for name in self.inputs
+            for term in chain.found.get(gradients[name], ())
+            for result in made.of_term(output, name, term, facts)
+        ]
+        return found or made.nothing()
 
     def normal_equations(self) -> list[Result]:
         """Of one array by another: J, J^T J and J^T r, the products of terms being terms again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from ..expr.names import Names
 from ..records import dataclass, replace
 from .equations import Box, Dim, Dtype, Equation, Option, Role, Tensor
 from .latex import latex_equations
+from .order import alive
 from .text import show_element, show_equations
 
 
@@ -197,6 +198,15 @@ def with_names(function: Function, names: Mapping[str, str]) -> Function:
     statements = [e.mapped(put) for e in function.statements]
     statements = [replace(e, target=new(e.target)) for e in statements]
     return replace(function, tensors=tensors, statements=tuple(statements), inputs=inputs, outputs=outputs)
+
+
+def with_outputs(function: Function, outputs: Sequence[str]) -> Function:
+    """The function that gives these of what it computes, and no more."""
+    kept = alive(function.statements, outputs)
+    roles = {**dict.fromkeys(function.outputs, Role.LOCAL), **dict.fromkeys(outputs, Role.OUTPUT)}
+    there = {*function.inputs, *outputs, *(e.target for e in kept)}
+    tensors = tuple(replace(t, role=roles.get(t.name, t.role)) for t in function.tensors if t.name in there)
+    return replace(function, tensors=tensors, statements=kept, outputs=tuple(outputs))
 
 
 def names_of(function: Function) -> set[str]:

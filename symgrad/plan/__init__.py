@@ -13,4 +13,4 @@
 """
 
 from .build import plan
-from .program import Beside, Nested, Procedure, Program, Step, Subscript
+from .program import Beside, Nested, Procedure, Program, Sparse, Step, Subscript

@@ -96,7 +96,7 @@ class Recurrence:
 
 Item = Union[Step, Recurrence]
 
-SCIPY = ("special", "linalg")  # modules of SciPy that a printed file may import
+SCIPY = ("special", "linalg", "sparse")  # modules of SciPy that a printed file may import
 WORDS = "batch saved forward backward needs_input_grad ctx np jnp jax torch dtype work iwork out"  # of printed files
 
 
@@ -138,17 +138,60 @@ Nested = Union[str, tuple["Nested", ...]]
 
 
 @dataclass(frozen=True)
+class Sparse:
+    """Where values stand in a matrix; several at one place are added up, one behind the last row is not stored.
+
+    rows, columns  the tensors whose elements its rows and columns stand for, one after the other and row-major
+    shape    how many rows and columns it has, of sizes
+    parts    the arrays of the values, one behind the other
+    pattern  what computes their places, two arrays for each: rows, and columns; None where these are numbers
+    indptr, indices  those numbers: where each row of the matrix begins among the values, and the columns of these
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    shape: tuple[Expr, Expr]
+    parts: tuple[str, ...]
+    pattern: Program | None
+    indptr: tuple[int, ...] = ()
+    indices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Beside:
     """A function that is printed beside forward and backward: the forward of what is derived of theirs.
 
     name     what it is called in the file
     program  of the derived function, without a backward
     results  its outputs, as Python returns them: values first, those of one kind together
+    sparse   of a sparse matrix: the program gives the results, and then the arrays of its values
     """
 
     name: str
     program: Program
     results: Nested
+    sparse: Sparse | None = None
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """What is printed for it."""
+        pattern = None if self.sparse is None else self.sparse.pattern
+        return (self.program,) if pattern is None else (self.program, pattern)
+
+    @property
+    def kind(self) -> str:
+        """What is derived: `jacobian` of `jacobian_sparse`."""
+        return self.name.removesuffix("_sparse")
+
+    @property
+    def pattern(self) -> str:
+        """What the function is called that gives the places of a sparse matrix."""
+        return f"{self.kind}_pattern"
+
+    @property
+    def values(self) -> str:
+        """What the function is called that gives the values at these."""
+        return f"{self.kind}_values"
 
 
 @dataclass(frozen=True)
@@ -190,7 +233,8 @@ class Program:
     @property
     def whole(self) -> tuple[Program, ...]:
         """This, and every other that is printed in the same file."""
-        return (self, *([self.product] if self.product is not None else []), *(b.program for b in self.beside))
+        product = [] if self.product is None else [self.product]
+        return (self, *product, *(p for b in self.beside for p in b.programs))
 
     @cached_property
     def names(self) -> frozenset[str]:

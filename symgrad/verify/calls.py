@@ -12,22 +12,24 @@ from ..records import replace
 from ..source.tree import Function as Head
 from .adjoint import Artefact
 from .cases import Case, refuses_infinity
-from .text import Array, flat, gradient_key, has_backward, together
+from .text import Array, Valued, gradient_key, has_backward, together
 
 
 class Alone:
     """One function of an artefact as its forward: it saves nothing."""
 
-    def __init__(self, artefact: Any, name: str) -> None:
-        self._artefact, self._name = artefact, name
+    def __init__(self, artefact: Any, name: str, function: Valued) -> None:
+        self._artefact, self._name, self._function = artefact, name, function
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._artefact, name)
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         """What it returns, out of its tuples."""
-        found = flat(getattr(self._artefact, self._name)(*inputs, **options))
-        return (tuple(found) if len(found) > 1 else found[0]), None
+        found = getattr(self._artefact, self._name)(*inputs, **options)
+        given = dict(zip(self._function.inputs, inputs, strict=False))
+        results = self._function.results(found, given, options)
+        return (results if len(results) > 1 else results[0]), None
 
     def backward(self, *given: Any) -> Any:
         """There is none."""

@@ -86,7 +86,8 @@ def check(
     languages = to.partition(":")[0], (text or to).partition(":")[0]
     artefact = getattr(artefact, "filled", artefact)  # with memory that shows what is not written
     if origin is not None:
-        function, artefact, heads = valued(function), Alone(artefact, origin.what), Alone.heads(heads, origin.what)
+        function, name = valued(function, origin.sparse), origin.printed
+        artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
     checking = _Checking(function, files, *languages, artefact, heads, full, seed, case, origin)
 
     def heard(heading: str, said: Any) -> None:

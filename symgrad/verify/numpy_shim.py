@@ -191,6 +191,8 @@ NP: dict[str, Any] = {
     "asarray": _asarray,
     "array": _array,
     "where": _where,
+    "unique": np.unique,
+    "searchsorted": np.searchsorted,
     "zeros": _zeros,
     "ones": _ones,
     "empty": _empty,

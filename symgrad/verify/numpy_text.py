@@ -21,7 +21,7 @@ from .numpy_shim import MATH, NP, SPECIAL, Elementwise, Shim
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
 from .series import NEAR, Choice
-from .text import Fault, Kinds, Steps, Values, flat, has_backward
+from .text import Fault, Kinds, Steps, Valued, Values, has_backward
 
 EITHER = "symgrad either"
 _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range
@@ -37,6 +37,13 @@ class _Operator:
         self.shape, self.matvec, self.rmatvec = shape, matvec, rmatvec
 
 
+class _Rows:
+    """SciPy's csr_array, as far as it is asked for here."""
+
+    def __init__(self, parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> None:
+        (self.data, self.indices, self.indptr), self.shape = map(np.asarray, parts), shape
+
+
 def _exactly(value: Any = 0) -> Any:
     """`float` that does not round: what a library computes of plain numbers stays exact."""
     return value.item() if hasattr(value, "item") else value
@@ -45,7 +52,14 @@ def _exactly(value: Any = 0) -> Any:
 _MODULES: Mapping[str, Any] = {
     "__future__": Shim("__future__", {"annotations": True}),
     "numpy": Shim("np", NP),
-    "scipy": Shim("scipy", {"special": Shim("special", SPECIAL), "linalg": Shim("linalg", SCIPY)}),
+    "scipy": Shim(
+        "scipy",
+        {
+            "special": Shim("special", SPECIAL),
+            "linalg": Shim("linalg", SCIPY),
+            "sparse": Shim("sparse", {"csr_array": _Rows}),
+        },
+    ),
     "scipy.sparse.linalg": Shim("scipy.sparse.linalg", {"LinearOperator": _Operator}),
     "math": Shim("math", MATH),
     "builtins": Shim("builtins", {**{name: getattr(builtins, name) for name in _BUILTINS}, "float": _exactly}),
@@ -201,7 +215,8 @@ class NumpyText:
         numbers = {k: v if isinstance(v, int) else literal(v) for k, v in changed.items()}
         outputs = self.function.outputs
         result = self._call("forward", *given, **numbers)
-        out, saved = result if has_backward(self.function) else (tuple(flat(result)), None)
+        function = self.function
+        out, saved = (function.results(result, inputs, options), None) if isinstance(function, Valued) else result
         results = (out,) if len(outputs) == 1 and has_backward(self.function) else out
         if not isinstance(results, tuple) or len(results) != len(outputs):
             raise Fault(f"forward returns {type(out).__name__}, not {len(outputs)} outputs")

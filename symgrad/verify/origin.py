@@ -59,6 +59,7 @@ class Origin:
     inputs    with respect to which
     outputs   of what is derived
     slope     value and gradient of the original, as derived, where there are second derivatives
+    sparse    the tensors whose elements are rows and columns, where what is printed is a sparse matrix
     """
 
     what: str
@@ -66,6 +67,12 @@ class Origin:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     slope: Function | None = None
+    sparse: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+    @property
+    def printed(self) -> str:
+        """What is called in the file."""
+        return self.what if self.sparse is None else f"{self.what}_sparse"
 
     def mistakes(self, case: Case, found: Truth) -> Iterator[tuple[str, str]]:
         """Where what was derived is another: (place, in words), at as many digits as it takes."""

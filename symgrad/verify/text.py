@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import field, fields
+from math import prod
 from typing import Any, Protocol
 
 import mpmath
@@ -97,12 +98,48 @@ def together(outputs: Mapping[str, Any], gradients: Mapping[str, Any]) -> dict[s
 
 @dataclass(frozen=True)
 class Valued(Function):
-    """A function of which the values alone are printed: it saves nothing, and there is no backward."""
+    """A function of which the values alone are printed: it saves nothing, and there is no backward.
+
+    sparse  the tensors whose elements are the rows and the columns of a sparse matrix, if that is what is printed; here
+            it is written out, as an array for each two, or one of all
+    """
+
+    sparse: tuple[tuple[str, ...], tuple[str, ...]] | None = field(default=None, kw_only=True)
+
+    def results(self, found: Any, inputs: Values, options: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What is returned, out of its tuples and written out."""
+        arrays = flat(found)
+        if self.sparse is None:
+            return tuple(arrays)
+        *arrays, matrix = arrays
+        whole = written_out(matrix)
+        names = self.outputs[len(arrays) :]
+        if len(names) == 1:
+            return (*arrays, whole.reshape(full_shape(self, names[0], inputs, options)))
+        shapes = [[full_shape(self, n, inputs, options) for n in some] for some in self.sparse]
+        rows, columns = (np.cumsum([prod(s) for s in some])[:-1] for some in shapes)
+        blocks = [b for row in np.split(whole, rows) for b in np.split(row, columns, axis=1)]
+        both = [(*high, *wide) for high in shapes[0] for wide in shapes[1]]
+        return (*arrays, *(b.reshape(shape) for b, shape in zip(blocks, both, strict=True)))
 
 
-def valued(function: Function) -> Valued:
+def written_out(matrix: Any) -> Array:
+    """A sparse matrix in rows with its zeros; a Fault where an entry stands twice, or columns are in no order."""
+    rows, columns = matrix.shape
+    if len(matrix.indptr) != rows + 1 or matrix.indptr[0] != 0 or matrix.indptr[-1] != len(matrix.indices):
+        raise Fault(f"the rows of a sparse matrix {matrix.shape} begin at {matrix.indptr}")
+    whole = np.zeros((rows, columns), dtype=matrix.data.dtype)
+    for k in range(rows):
+        own = slice(matrix.indptr[k], matrix.indptr[k + 1])
+        if (np.diff(matrix.indices[own]) <= 0).any():
+            raise Fault(f"row {k} of a sparse matrix has the columns {matrix.indices[own]}: each once, in order")
+        whole[k, matrix.indices[own]] = matrix.data[own]
+    return whole
+
+
+def valued(function: Function, sparse: tuple[tuple[str, ...], tuple[str, ...]] | None = None) -> Valued:
     """The function, of which the values alone are printed."""
-    return Valued(**{f.name: getattr(function, f.name) for f in fields(function)})
+    return Valued(**{f.name: getattr(function, f.name) for f in fields(function)}, sparse=sparse)
 
 
 def has_backward(function: Function) -> bool:

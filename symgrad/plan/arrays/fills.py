@@ -8,7 +8,7 @@ from functools import reduce
 
 from ...expr import ONE, ZERO, Expr, Index, index, indices, is_exact, ref
 from ...expr.polynomials import Polynomial, constant, polynomial
-from ...ir import Equation, Tensor
+from ...ir import Dtype, Equation, Tensor
 from ...records import dataclass, replace
 from ..program import Step
 from .affine import linear, product
@@ -41,6 +41,10 @@ class Fills:
         self.speller, self.returns = speller, returns
         self.tensors, self.sizes = speller.tensors, speller.sizes
 
+    def of_integers(self, target: str) -> bool:
+        """Whether a tensor holds integers."""
+        return self.tensors[target].dtype == Dtype.INT
+
     def _slices(self, e: Equation) -> list[Piece] | None:
         """How the axes of the target are indexed; None where there must be integer arrays."""
         return in_slices(self.speller.pieces(ref(e.target, *e.subscripts), dict(e.box)))
@@ -59,7 +63,7 @@ class Fills:
         if e.plain:
             return self._laid(e, value)
         if not value.axes:
-            return Full(value.array, self.tensors[e.target].shape)
+            return Full(value.array, self.tensors[e.target].shape, self.of_integers(e.target))
         slices = self._slices(e)
         assert slices is not None
         return taken(*self._sliced(e, slices, value, full=True))
@@ -101,7 +105,7 @@ class Fills:
         if e.target in self.speller.kept:
             return value.array
         if _is_number(value) and (wanted or e.target in self.returns):
-            return Full(value.array, tuple(extents[i] for i in wanted))
+            return Full(value.array, tuple(extents[i] for i in wanted), self.of_integers(e.target))
         return self.speller.spread(value, wanted, extents).array
 
     # several equations side by side
@@ -155,7 +159,8 @@ class Fills:
             return self._laid(e, value)
         array = self._laid(inner, value)
         if without:
-            return Full(array, ()) if plain_number(array) else array  # of numbers alone it would be of doubles
+            # of numbers alone it would be of doubles
+            return Full(array, (), self.of_integers(e.target)) if plain_number(array) else array
         packed = any(map(is_pack, plain_indices(inner)))
         return taken(array, ("...", None, *[ALL] * (len(subscripts) - axis)) if packed else (*[ALL] * axis, None))
 

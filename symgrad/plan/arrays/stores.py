@@ -92,7 +92,7 @@ class Stores(Fills):
     def _zeros(self, target: str) -> Assign:
         zero = ZERO
         assert isinstance(zero, Const)
-        return Assign(target, Full(Num(zero), self.tensors[target].shape))
+        return Assign(target, Full(Num(zero), self.tensors[target].shape, self.of_integers(target)))
 
     def _more(self, step: Step) -> list[Statement]:
         """The statements of a step of a loop: each equation writes to, or adds to, elements of what is there."""

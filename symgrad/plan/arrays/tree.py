@@ -270,10 +270,11 @@ class BroadcastTo(ArrayNode):
 
 @dataclass(frozen=True, slots=True)
 class Full(ArrayNode):
-    """A new array filled with one number."""
+    """A new array filled with one number, of the type of the inputs, or of integers if `whole`."""
 
     value: Array
     shape: tuple[Expr, ...]
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,141 @@
+"""Sparse Jacobians: the numbers of the dense ones at the places that subscripts and sizes say, and at no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import symgrad as sg
+from symgrad.errors import SymgradError
+from symgrad.ir import shape_of, single
+
+A, B = [0, 2, 1, 0, 2], [1, 3, 2, 1, 2]  # edges: two of them twice, one from a point to itself
+POISSON = (
+    "f(u[n,m])[i,j] = 4*u[i,j] - where(i > 0, u[i-1,j], 0) - where(i + 1 < n, u[i+1,j], 0) "
+    "- where(j > 0, u[i,j-1], 0) - where(j + 1 < m, u[i,j+1], 0) + u[i,j]**3"
+)
+TABLE = {  # formula, sizes, what is given, and how many entries are stored
+    "diagonal": ("f(x[n], y[n])[i] = x[i]*sin(y[i])", {"n": 4}, {}, 8),
+    "band": ("f(x[n])[i] = where(i + 1 < n, x[i]*x[i+1], 0) + sin(x[i])", {"n": 4}, {}, 7),
+    "boundary": ("f(x[n])[i] = where(i == 0, x[i], where(i == n - 1, x[i]**2, x[i+1] - x[i-1]))", {"n": 5}, {}, 8),
+    "stencil": (POISSON, {"n": 3, "m": 4}, {}, 12 + 2 * (2 * 4 + 3 * 3)),
+    "edges": ("f(p[n], a[e]: int, b[e]: int)[k] = (p[a[k]] - p[b[k]])**2", {"n": 4}, {"a": A, "b": B}, 9),
+    "forces of edges": (
+        "f(p[n], a[e]: int, b[e]: int, y[n]): out[i] = y[i]; out[a[k]] += (p[a[k]] - p[b[k]])**3",
+        {"n": 4},
+        {"a": A, "b": B},
+        4 + 6,
+    ),
+    "gather": ("f(x[n,d], t[m]: int)[i,j] = x[t[i],j]**2", {"n": 3, "d": 2}, {"t": [2, 0, 2]}, 6),
+    "masked gather": (
+        "f(x[n,d], t[m]: int)[i,j] = where(t[i] >= 0, x[t[i],j]**2, 0)",
+        {"n": 3, "d": 2},
+        {"t": [2, -1, 0, 2]},
+        6,
+    ),
+    "convolution": ("f(x[n], k[m])[i] = sum[j](x[i+j]*k[j])", {"n": 6, "m": 3}, {}, 4 * 3 * 2),
+    "padded convolution": (
+        "f(x[n], k[m])[i:n] = sum[j](where((0 <= i + j - 1) & (i + j - 1 < n), x[i+j-1], 0)*k[j])",
+        {"n": 5, "m": 3},
+        {},
+        13 + 13,
+    ),
+    "dense": ("f(x[n])[i] = exp(x[i])/sum[j](exp(x[j]))", {"n": 3}, {}, 9),
+    "sum": ("f(x[n]) = sum[i](x[i]**2)", {"n": 3}, {}, 3),
+    "outputs and inputs": ("f(x[n], y[m]) -> a, b: a[i] = x[i]**2; b[j] = x[0]*y[j]", {"n": 3, "m": 2}, {}, 3 + 2 + 2),
+    "numbers": ("f(x, y) = (x*y, sin(x), exp(y), 3)", {}, {}, 4),
+    "literal sizes": ("f(p[2], y) = (p[0]*y, p[1]**2)", {}, {}, 3),
+    "no entry": ("f(x[n], t[n]: int)[i] = sign(x[i]) + t[i]", {"n": 3}, {"t": [1, 2, 3]}, 0),
+    "kinks": ("f(x[n])[i] = relu(x[i])", {"n": 3}, {}, 3),
+    "argmax": ("f(x[n,m])[i] = x[i,argmax[j](x[i,j])]**2", {"n": 2, "m": 3}, {}, 2),
+    "optional": ("f(x[n], b[n]?)[i] = x[i]**2 + b[i]*x[i]", {"n": 3}, {}, 6),
+    "absent": ("f(x[n], b[n]?)[i] = x[i]**2 + b[i]*x[i]", {"n": 3}, {"b": None}, 3),
+    "option": ("f(x[n]; s=2.5)[i] = s*x[i]", {"n": 3}, {}, 3),
+}
+each = pytest.mark.parametrize("name", TABLE)
+to = pytest.mark.parametrize("to", ["numpy"])
+
+
+def given(function, sizes, values):
+    """The inputs, those of real numbers at random."""
+    rng = np.random.default_rng(5)
+    shapes = {n: shape_of(function.table[n].shape, sizes) for n in function.inputs if n not in values}
+    drawn = {n: rng.uniform(0.2, 1.7, shape) for n, shape in shapes.items()}
+    return [drawn[n] if n in drawn else None if values[n] is None else np.array(values[n]) for n in function.inputs]
+
+
+def dense(function, inputs):
+    """The outputs, and their derivatives as one matrix: J^T v of unit vectors."""
+    code = sg.load(function, check=False)
+    out, saved = code.forward(*inputs)
+    outputs = out if isinstance(out, tuple) else (out,)
+    reals = [k for k, n in enumerate(function.inputs) if function.table[n].dtype == "real"]
+    rows = []
+    for k, o in enumerate(outputs):
+        for place in np.ndindex(np.shape(o)):
+            seeds = [np.zeros(np.shape(p)) for p in outputs]
+            seeds[k][place] = 1
+            found = code.backward(saved, tuple(seeds) if len(seeds) > 1 else seeds[0])
+            rows.append(np.concatenate([np.ravel(np.zeros(3) if found[j] is None else found[j]) for j in reals]))
+    return outputs, np.array(rows)
+
+
+@to
+@each
+def test_the_numbers_and_their_places(name, to):
+    text, sizes, values, count = TABLE[name]
+    function = single(sg.parse(text))
+    inputs = given(function, sizes, values)
+    found = sg.load(function, to=to, functions="jacobian:sparse", check=False).jacobian_sparse(*inputs)
+    outputs, expected = dense(function, inputs)
+    *_, matrix = found
+    assert_allclose(matrix.toarray(), expected, rtol=1e-13, atol=1e-15)
+    assert matrix.nnz == count
+    assert matrix.has_canonical_format
+    for o, e in zip(found[0] if isinstance(found[0], tuple) else found[:1], outputs, strict=True):
+        assert_allclose(o, e, rtol=1e-14)
+
+
+@to
+@each
+def test_each_is_checked(name, to):
+    report = sg.check(sg.parse(TABLE[name][0]), to=to, functions="jacobian:sparse")
+    assert report.ok, report
+
+
+@to
+def test_the_pattern_is_asked_for_once(to):
+    code = sg.load(sg.parse(TABLE["band"][0]), to=to, functions="jacobian:sparse", check=False)
+    x = np.random.default_rng(3).standard_normal((2, 6))
+    pattern = code.jacobian_pattern(x[0])
+    shape, starts, columns, _ = pattern
+    _, entries = code.jacobian_values(pattern, x[1])
+    _, matrix = code.jacobian_sparse(x[1])
+    assert shape == (6, 6)
+    for own, other in ((starts, matrix.indptr), (columns, matrix.indices), (entries, matrix.data)):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_a_hessian():
+    function = sg.parse("f(x[n]) = sum[i:n-1](100*(x[i+1] - x[i]**2)**2 + (1 - x[i])**2)")
+    value, gradient, matrix = sg.load(function, functions="hessian:sparse").hessian_sparse(np.arange(1.0, 5.0))
+    expected = sg.load(function, functions="hessian", check=False).hessian(np.arange(1.0, 5.0))
+    assert_allclose(matrix.toarray(), expected[2])
+    assert matrix.nnz == 4 + 2 * 3
+    assert_allclose(gradient, expected[1])
+    assert_allclose(value, expected[0])
+
+
+def test_by_some_inputs():
+    function = sg.parse("f(x[n], k[m])[i] = sum[j](x[i+j]*k[j])")
+    code = sg.load(function, functions="jacobian:sparse", wrt="k,x", check=False)
+    x, k = np.arange(5.0), np.arange(1.0, 4.0)
+    _, matrix = code.jacobian_sparse(x, k)
+    assert_allclose(matrix.toarray(), np.roll(dense(function, (x, k))[1], 3, axis=1))
+
+
+@pytest.mark.parametrize("to", ["c"])
+def test_languages_that_have_none_say_so(to):
+    with pytest.raises(SymgradError, match="jacobian:sparse is not printed for c"):
+        sg.generate(sg.parse("f(x[n])[i] = sin(x[i])"), to=to, functions="jacobian:sparse")
