@@ -11,7 +11,7 @@ and once: memory, gradients that are not asked for, a missing grad_output, and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -30,6 +30,7 @@ from .cases import Case, combinations, in_normal, in_single, parts, refuses_infi
 from .compare import Bounds, Judged, Limits, judge, overflow, place
 from .execution import PRECISIONS, Execution, expected_of
 from .imitation import disagreements
+from .known import Fact, Known, known_of, same_as
 from .numpy_text import NumpyText
 from .origin import Origin
 from .partials import symbolic
@@ -88,7 +89,8 @@ def check(
     if origin is not None:
         function, name = valued(function, origin.sparse), origin.printed
         artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
-    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case, origin)
+    known = known_of(function, origin, full, seed)
+    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case, origin, known)
 
     def heard(heading: str, said: Any) -> None:
         if watch is not None and heading == "report":
@@ -101,6 +103,8 @@ def check(
         return replace(checking.found.report(), seconds=perf_counter() - start)
     ending = process.isolated(checking.run, seconds, heard)
     report: Report = ending.told.get("report", checking.found.report())
+    if not ending.how and not report.failures:  # else it may have written anywhere
+        known.__dict__.update(vars(ending.told.get("known", known)))
     calling: Finding | None = ending.told.get("calling")
     if ending.how == "late":
         report = replace(report, stopped=f"the {seconds:g} s ran out")
@@ -136,7 +140,8 @@ class _Checking:
     full: bool
     seed: int
     only: int | None
-    origin: Origin | None = None
+    origin: Origin | None
+    known: Known
     text: Execution | None = None
     cases: tuple[Case, ...] = ()
     tell: process.Tell = lambda heading, said: None
@@ -167,7 +172,10 @@ class _Checking:
     def run(self, tell: process.Tell, end: float | None = None) -> None:
         """Check everything, until there are failures enough, or the time is over."""
         self.tell = tell
-        points = sample(self.declaration, self.full, self.seed)
+        before = len(self.known.facts)
+        if self.known.sample is None:
+            self.known.sample = sample(self.declaration, self.full, self.seed)
+        points = self.known.sample
         if self.single:
             points = replace(points, cases=tuple(c for c in map(in_single, points.cases) if c is not None))
         if getattr(self.artefact, "flushes", False):
@@ -188,6 +196,8 @@ class _Checking:
             tell("report", self.found.report())
         else:
             self._once()
+        if len(self.known.facts) > before:
+            tell("known", self.known)
         tell("report", self.found.report())
 
     def _once(self) -> None:
@@ -226,14 +236,15 @@ class _Checking:
     # one point
 
     def _case(self, case: Case) -> None:
-        found = truth(self.declaration, case)
+        fact = self._fact(case)
+        found, condition = fact.truth, fact.condition
         self.found.undecided += found.undecided
-        self._witnesses(case, found)
+        for name, said, part in fact.disagreements:
+            self.found.fail("witnesses", name, said, part)
         chosen = SINGLE if self.single else DOUBLE
         bounds = self._bounds(case, found, chosen)
         if self.text is not None and bounds is None and case.label != "a size of 0":  # where a text may refuse, too
             return
-        condition = conditioning(self.declaration, case, found, self.rng)
         # beside the edge of a condition on what is computed, NumPy stands where its rounding says
         rounded = found.kinked if bounds is None else bounds.notes.doubts
         if not (case.strided or rounded):
@@ -248,17 +259,28 @@ class _Checking:
         own = {name: bool(getattr(self.artefact, name, False)) for name in ("flushes", "powers")}
         return None if self.text is None else self.text(case, found, replace(chosen, **own))
 
-    def _witnesses(self, case: Case, found: Truth) -> None:
+    def _fact(self, case: Case) -> Fact:
+        """What is known of a case."""
+        same = same_as(case)
+        fact = self.known.facts.get(same)
+        if fact is None:
+            found = truth(self.declaration, case)
+            wrong = tuple(self._witnesses(case, found))
+            fact = Fact(found, conditioning(self.declaration, case, found, self.rng), wrong)
+            self.known.facts[same] = fact
+        return fact
+
+    def _witnesses(self, case: Case, found: Truth) -> Iterator[tuple[str, str, Case]]:
+        """Where the witnesses disagree: (place, in words, the case)."""
         if self.origin is not None and case.count:
-            for name, wrong in self.origin.mistakes(case, found):
-                self.found.fail("witnesses", name, wrong, case)
+            yield from ((name, wrong, case) for name, wrong in self.origin.mistakes(case, found))
         if found.kinked or not case.count or case.strided or not has_backward(self.function):
             return
         most = case.count if self.full else max(1, min(WITNESSED, 6000 // self.declaration.operations))
         for part, gradients in parts(case, found.gradients, most):
             said = differences(self.declaration, part, gradients, self.rng)
             if said is not None:
-                self.found.fail("witnesses", "J^T v", f"the two witnesses disagree: {said}", part)
+                yield "J^T v", f"the two witnesses disagree: {said}", part
                 return
 
     # the artefact

@@ -20,7 +20,7 @@ from symgrad.declare import parse
 from symgrad.declare.draft import Draft
 from symgrad.expr import HALF, ZERO, apply, const, index, ref, select
 from symgrad.ops import OPS
-from symgrad.verify import check, partials
+from symgrad.verify import check, known, partials
 from symgrad.verify.calls import _partial
 from symgrad.verify.sizes import choose, fitting, met, violations
 
@@ -92,14 +92,17 @@ def test_a_loss_is_one_short_line():
 
 
 @pytest.fixture
-def fresh_partials():
-    partials.symbolic.cache_clear()
+def forgetful():
+    """Of a test that changes what is true: nothing is known before it, nor after."""
+    for forget in (partials.symbolic.cache_clear, known.forget):
+        forget()
     yield
-    partials.symbolic.cache_clear()
+    for forget in (partials.symbolic.cache_clear, known.forget):
+        forget()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_derivative_column_is_never_read(name, monkeypatch, fresh_partials):
+def test_the_derivative_column_is_never_read(name, monkeypatch, forgetful):
     def forbidden(*args):
         raise AssertionError("the oracle asked for a derivative")
 
@@ -123,7 +126,7 @@ def test_it_imports_nothing_that_derives():
                 assert node.attr != "derivative", path
 
 
-def test_a_wrong_witness_is_noticed(monkeypatch, fresh_partials):
+def test_a_wrong_witness_is_noticed(monkeypatch, forgetful):
     row = OPS["exp"]
     monkeypatch.setitem(OPS, "exp", dataclasses.replace(row, sympy=lambda x: sympy.exp(x) + x / 10**9))
     report = checked("softmax")
