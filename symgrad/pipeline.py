@@ -42,11 +42,24 @@ from .differentiate import (
     jacobian_of,
     literal,
     pushed_of,
+    slopes_of,
     sparse_of,
     tangent,
 )
 from .errors import CheckError, TargetError, UnsupportedError
-from .ir import Derivative, Dtype, Function, as_declared, names_of, single, unknowns, with_names, with_outputs
+from .expr import ref
+from .ir import (
+    Derivative,
+    Dtype,
+    Function,
+    as_declared,
+    is_scalar,
+    names_of,
+    single,
+    unknowns,
+    with_names,
+    with_outputs,
+)
 from .later import Later, sympy
 from .plan import Beside, Program, Sparse, plan
 from .records import dataclass, replace
@@ -126,8 +139,7 @@ def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Prog
     every = backend.options.checkpoint
     program = plan(derive(function), base.dialect, backend.style, base.calls, operation, every)
     if backend.products:
-        second = plan(product(function, moved), backend.dialect, backend.style, backend.calls, operation)
-        program = replace(program, unknowns=tuple(moved), product=second)
+        program = _solved(program, function, backend, moved)
     options = backend.options
     named = [*options.functions]
     if backend.forward_mode and options.pair and "jvp" in named:  # else it is a function as any other
@@ -136,6 +148,22 @@ def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Prog
         program = replace(program, product=second)
     named = [name for name in named if name not in PAIR or not options.pair]
     return replace(program, pair=options.pair, beside=tuple(_beside(function, name, backend) for name in named))
+
+
+def _solved(program: Program, function: Function, backend: Backend, moved: Sequence[str]) -> Program:
+    """The program with what a solver asks for besides the value and its gradient."""
+    whole = [n for n in function.outputs if function.table[n].dtype != Dtype.REAL]
+    if whole:
+        raise UnsupportedError(f"{function.name}: {whole[0]} is no real number, as SciPy's solvers look for.")
+    ways = backend.dialect, backend.style, backend.calls, backend.options.operation
+    own = slopes(function, moved) if backend.options.matrix != "operator" else None
+    needed = own is None or is_scalar(function)
+    return replace(
+        program,
+        unknowns=tuple(moved),
+        matrix=None if own is None else _alone(own, own.outputs, backend),
+        product=plan(product(function, moved), *ways) if needed else None,
+    )
 
 
 def _beside(function: Function, what: str, backend: Backend) -> Beside:
@@ -290,18 +318,13 @@ def jvp(declaration: Declaration) -> Derivative:
 
 
 def product(function: Function, inputs: Sequence[str]) -> Derivative:
-    """What a solver multiplies a vector with: the Hessian of one scalar output, the Jacobian of one array.
+    """What a solver multiplies a vector with: the Hessian of one scalar output, the Jacobian of others.
 
     inputs  the unknown, with respect to which
     Its primal has no outputs: only what the product needs is computed.
     """
-    if len(function.outputs) > 1 or function.table[function.outputs[0]].dtype != Dtype.REAL:
-        raise UnsupportedError(
-            f"{function.name} gives {', '.join(function.outputs)}: SciPy minimises one real scalar, or the squares of "
-            f"one array of residuals. Declare a function of one output, such as their sum, or sg.stack of them."
-        )
     point = single(function)
-    if point.table[point.outputs[0]].shape:
+    if not is_scalar(function):
         found = simplify(tangent(stable(point), inputs))
     else:
         derivative = derive(point)
@@ -310,6 +333,20 @@ def product(function: Function, inputs: Sequence[str]) -> Derivative:
             raise UnsupportedError(f"{said}. Say what is unknown, as in --to scipy:{inputs[-1]}.")
         found = _curved(gradient(point, *inputs), inputs)
     return replace(found, primal=replace(found.primal, outputs=()))
+
+
+def slopes(function: Function, inputs: Sequence[str]) -> Function | None:
+    """The Jacobian of a function at one point as an array for each output and input, or the Hessian of one scalar, of
+    which no half is there twice; None where these have no equations, or hold only a part of it."""
+    point = single(function)
+    try:
+        found = asked_for(point, "hessian" if is_scalar(function) else "jacobian", inputs)
+    except UnsupportedError:
+        return None
+    found = stable(replace(slopes_of(found, point, inputs), name=function.name))
+    # of a pack among other axes there are blocks on the diagonal, of one alone its elements
+    moved = (point.table[n].shape for n in (*point.outputs, *inputs))
+    return None if any(len(shape) > 1 and ref(pack) in shape for shape in moved for pack in point.packs) else found
 
 
 def pushed(function: Function) -> Derivative:

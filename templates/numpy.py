@@ -44,3 +44,18 @@ def _matrix(pattern, entries):
     """Return the sparse matrix that has these entries."""
     shape, starts, columns, *_ = pattern
     return sparse.csr_array((entries, columns, starts), shape=shape)
+
+
+def _columns(multiply, rows, columns):
+    """Return the matrix that `multiply` multiplies a vector with: a product for each of its columns."""
+    matrix = np.empty((rows, columns))
+    for k, unit in enumerate(np.eye(columns)):
+        matrix[:, k] = multiply(unit)
+    return matrix
+
+
+def _like(flat, *arrays):
+    """Return the elements of a vector in arrays of the shapes of these."""
+    ends = np.cumsum([np.size(array) for array in arrays])
+    parts = np.split(flat, ends[:-1])
+    return tuple(part.reshape(np.shape(array)) for part, array in zip(parts, arrays, strict=True))

@@ -114,7 +114,7 @@ class NumPyFile(WholeFile):
         def result(values: Sequence[Expression]) -> Expression:
             return bare([tuple_of(values) if len(values) > 1 else values[0], kept])
 
-        body = _with_return(self.computed(), outputs, self.program.saved, result)
+        body = with_return(self.computed(), outputs, self.program.saved, result)
         about = (self.results_doc(", and what backward needs"), *self.arguments_doc())
         return Def(Word("forward"), tuple(self.parameters()), body, about, role="forward", public=True)
 
@@ -270,10 +270,10 @@ class NumPyFile(WholeFile):
         return type_helpers(self.primal, "np")
 
     def values(self) -> Def:
-        return self.value_function(_with_return(self.computed(), self.primal.outputs, (), self.result))
+        return self.value_function(with_return(self.computed(), self.primal.outputs, (), self.result))
 
 
-def _with_return(
+def with_return(
     body: Sequence[py.Statement],
     outputs: Sequence[str],
     saved: Sequence[str],

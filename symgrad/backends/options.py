@@ -14,6 +14,7 @@ INTEGERS = ("int64", "int32")
 PAIR = ("forward", "backward")
 DERIVED = ("gradient", "value_and_gradient", "jacobian", "hessian", "gauss_newton", "jvp", "hvp")
 SPARSE = ("jacobian:sparse", "hessian:sparse")  # as one matrix, without what is always 0
+MATRICES = ("dense", "operator")
 SAVES = {"minimal": 0.0, "balanced": 0.05, "all": inf}  # what one operation costs, where keeping an element costs 1
 
 
@@ -34,6 +35,7 @@ class Options:
     openmp      C: loops whose turns are independent are shared by threads
     functions   the functions that are printed, of PAIR, DERIVED and SPARSE
     wrt         the inputs with respect to which those of DERIVED and SPARSE are; all of real numbers, if none is named
+    matrix      SciPy: what `jac` returns, an array or an operator; with an operator there is no `hess` beside `hessp`
     """
 
     save: str = "balanced"
@@ -47,6 +49,7 @@ class Options:
     openmp: bool = False
     functions: tuple[str, ...] = PAIR
     wrt: tuple[str, ...] = ()
+    matrix: str = "dense"
 
     def __post_init__(self) -> None:
         for name in ("functions", "wrt"):
@@ -58,6 +61,8 @@ class Options:
             raise TargetError(f"{self.index!r} is no type of integers in arrays. Choose from {', '.join(INTEGERS)}.")
         if self.prefix and not (self.prefix.isascii() and self.prefix.isidentifier()):
             raise TargetError(f"{self.prefix!r} is nothing that a name in C begins with, as rb_ is.")
+        if self.matrix not in MATRICES:
+            raise TargetError(f"{self.matrix!r} is no form of a Jacobian. Choose from {', '.join(MATRICES)}.")
         if self.save not in SAVES:
             raise TargetError(f"{self.save!r} does not say what forward saves. Choose from {', '.join(SAVES)}.")
 

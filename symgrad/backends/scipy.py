@@ -1,7 +1,7 @@
 """SciPy: what its solvers call. One file, with the NumPy functions as they are printed for `numpy`.
 
-One scalar output: `fun_and_grad` for minimize(..., jac=True), and `hessp`. An array of residuals: `residuals`, and
-`jac`, which gives the Jacobian as a LinearOperator. The unknown comes flat; every result is a new array, because a
+One scalar output: `fun_and_grad` for minimize(..., jac=True), `hess` and `hessp`. Others: `residuals`, and `jac`, which
+gives the Jacobian as an array, or as a LinearOperator. The unknown comes flat; every result is a new array, because a
 solver keeps what it was given (BFGS and Newton-CG stop silently where a gradient is written over).
 """
 
@@ -14,7 +14,7 @@ from types import ModuleType
 from ..expr import ONE, ZERO, Const, Expr, Ref, product, ref, show, substitute, total
 from ..expr.names import fresh
 from ..expr.sizes import tidy
-from ..ir import Tensor, names_of, show_shape, single
+from ..ir import Tensor, is_scalar, names_of, show_shape, single
 from ..plan import Program
 from ..source import python as py
 from ..source.layout import listed
@@ -35,6 +35,7 @@ from .python_statements import (
     unpacked,
     where_size_is,
 )
+from .scipy_matrix import MatrixFile, mean_with_transposed
 
 ROOM = 84  # columns of a docstring
 
@@ -46,11 +47,12 @@ class SciPy(PythonLanguage):
     dialect = "numpy"
     executed = "scipy"
     products = True
+    takes = ("save", "matrix")
     style = "arrays"
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
-        return _File(program).module(header)
+        return _File(program, self.options.matrix).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> ModuleType:
         """Import the printed text as a module; it says what its unknowns are."""
@@ -91,30 +93,45 @@ class _Product(NumPyFile):
 
 
 class _File(NumPyFile):
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, given_as: str) -> None:
         super().__init__(program)
-        assert program.product is not None, "the pipeline plans it"
+        self.given_as = given_as
         self.unknowns = program.unknowns
         self.point = single(self.primal)
-        self.product = _Product(program.product, checked_options(program))
-        self.output = self.primal.outputs[0]
-        self.is_scalar = not self.point.table[self.output].shape
-        taken = names_of(program.derivative.function) | names_of(program.product.derivative.function)
-        taken |= {t.name for t in (*program.tensors, *program.product.tensors)}
+        checked = checked_options(program)
+        self.outputs = [self.point.table[o] for o in self.primal.outputs]
+        self.is_scalar = is_scalar(self.primal)
+        self.product = _Product(program.product, checked) if program.product is not None else None
+        self.slopes: MatrixFile | None = None
+        if program.matrix is not None:
+            rows = self._shapes if self.is_scalar else self.outputs
+            self.slopes = MatrixFile(program.matrix, checked, rows, self._shapes, self.is_scalar)
+        taken = {name for p in program.whole for name in names_of(p.derivative.function)}
+        taken |= {t.name for p in program.whole for t in p.tensors}
         # what docstrings speak of
         self.vector = Name(self.unknowns[0]) if len(self.unknowns) == 1 else Word(fresh("unknown", taken))
         self.direction = Word(fresh("direction", taken))
         self.operand, self.out, self.flat, self.size = (Word(w) for w in ("v", "value", "flat", "size"))
         self.prepared = Word("prepared")
+        names = self.primal.outputs
+        self.found: list[Expression] = [self.out] if len(names) == 1 else named(names)
+        self.names_told = listed(names)  # in docstrings
 
     def functions(self) -> list[Def]:
-        solver = [self._fun_and_grad(), self._hessp()] if self.is_scalar else [self._residuals(), self._jac()]
-        of = "Hessian" if self.is_scalar else "Jacobian"
-        own = [self._parts(), self.product.prepared(), self.product.product(f"Return the {of} times a vector.")]
+        matrix = self._matrix_function()
+        if self.is_scalar:
+            solver = [self._fun_and_grad(), *([] if matrix is None else [matrix]), self._hessp()]
+        else:
+            solver = [self._residuals(), self._operator() if matrix is None else matrix]
+        own = [self._parts()]
+        if self.product is not None:
+            of = "Hessian" if self.is_scalar else "Jacobian"
+            own += [self.product.prepared(), self.product.product(f"Return the {of} times a vector.")]
         return [*solver, *super().functions(), *own]
 
     def imports(self) -> list[py.Import]:
-        return [] if self.is_scalar else [py.Import("LinearOperator", source="scipy.sparse.linalg")]
+        needed = self.given_as == "operator" and not self.is_scalar
+        return [py.Import("LinearOperator", source="scipy.sparse.linalg")] if needed else []
 
     def _helpers(self) -> list[py.Definition]:
         return [handwritten("numpy")["_flat"], *super()._helpers()]
@@ -124,36 +141,58 @@ class _File(NumPyFile):
     def _fun_and_grad(self) -> Def:
         values: list[Expression] = [call("float", self.out), call("_flat", *self._own_gradients())]
         body: py.Block = [self._unpacked(), self._called_forward(), self._gradients(), Return(bare(values))]
-        said = f"Return {self.output} and its gradient, for scipy.optimize.minimize(..., jac=True)."
+        said = f"Return {self.names_told} and its gradient, for scipy.optimize.minimize(..., jac=True)."
         return self._function("fun_and_grad", [self.vector], said, body)
 
     def _hessp(self) -> Def:
         prepare = Assign(self.prepared, call("_prepared", *self._all_arguments()))
         body: py.Block = [self._unpacked(), prepare, Return(self._multiplied(self.direction))]
-        said = f"Return the Hessian of {self.output} times `{self.direction.name}`."
+        said = f"Return the Hessian of {self.names_told} times `{self.direction.name}`."
         return self._function("hessp", [self.vector, self.direction], said, body)
 
     def _multiplied(self, vector: Expression) -> py.Call:
         """The product with a vector, flat."""
         parts: Expression = call("_parts", *self._telling_arguments(vector))
+        parts = parts if len(self.unknowns) == 1 else py.Splat(parts)
         product: Expression = call("_product", self.prepared, parts)
-        if len(self.unknowns) > 1:
-            product = py.Splat(call("_product", self.prepared, py.Splat(parts)))
+        product = product if len(self.unknowns if self.is_scalar else self.outputs) == 1 else py.Splat(product)
         return call("_flat", product)
 
-    def _residuals(self) -> Def:
-        value = Assign(bare([self.out, Word("_")]), call("forward", *self._all_arguments()))
-        said = f"Return {self.output}, flat, for scipy.optimize.least_squares."
-        return self._function(
-            "residuals", [self.vector], said, [self._unpacked(), value, Return(call("_flat", self.out))]
-        )
+    def _matrix_function(self) -> Def | None:
+        """`jac` or `hess` as an array; None where that is not asked for."""
+        if self.given_as != "dense":
+            return None
+        function, of = ("hess", "Hessian") if self.is_scalar else ("jac", "Jacobian")
+        said = f"Return the {of} of {self.names_told}"
+        if self.slopes is not None:
+            return self._function(function, [self.vector], f"{said}.", [self._unpacked(), *self.slopes.body()])
+        multiply, v, matrix = Word("multiply"), self.operand, Word("matrix")
+        body: list[py.Statement] = [
+            Assign(self.size, call("np.size", self.vector)),
+            self._unpacked(),
+            Assign(self.prepared, call("_prepared", *self._all_arguments())),
+        ]
+        rows: Expression = self.size
+        if not self.is_scalar:
+            body.append(self._called_forward(Word("_")))
+            rows = self._rows()
+        found = call("_columns", multiply, rows, self.size)
+        body += [Space(), Def(multiply, (Given(v),), [Return(self._multiplied(v))]), Space()]
+        body += [Assign(matrix, found), Return(mean_with_transposed(matrix))] if self.is_scalar else [Return(found)]
+        return self._function(function, [self.vector], f"{said}, each column as a product with a vector.", body)
 
-    def _jac(self) -> Def:
+    def _residuals(self) -> Def:
+        body: py.Block = [self._unpacked(), self._called_forward(Word("_")), Return(call("_flat", *self.found))]
+        said = f"Return {self.names_told}, flat, for scipy.optimize.least_squares."
+        return self._function("residuals", [self.vector], said, body)
+
+    def _operator(self) -> Def:
         v, matvec, rmatvec = self.operand, Word("matvec"), Word("rmatvec")
-        shaped = Assign(v, call("np.reshape", v, call("np.shape", self.out)))
-        back: py.Block = [shaped, self._gradients(v), Return(call("_flat", *self._own_gradients()))]
-        extents = py.Several((call("np.size", self.out), self.size))
-        operator = call("LinearOperator", extents, matvec, rmatvec, dtype=Attribute(self.out, "dtype"))
+        shaped = [Assign(v, call("np.reshape", v, call("np.shape", self.out)))] if len(self.found) == 1 else []
+        seed = v if shaped else call("_like", v, *self.found)
+        back: py.Block = [*shaped, self._gradients(seed), Return(call("_flat", *self._own_gradients()))]
+        extents = py.Several((self._rows(), self.size))
+        operator = call("LinearOperator", extents, matvec, rmatvec, dtype=Attribute(self.found[0], "dtype"))
         body: py.Block = [
             Assign(self.size, call("np.size", self.vector)),
             self._unpacked(),
@@ -166,8 +205,12 @@ class _File(NumPyFile):
             Space(),
             Return(operator),
         ]
-        said = f"Return the Jacobian of {self.output} as an operator: J @ v, and J.T @ v by rmatvec."
+        said = f"Return the Jacobian of {self.names_told} as an operator: J @ v, and J.T @ v by rmatvec."
         return self._function("jac", [self.vector], said, body)
+
+    def _rows(self) -> Expression:
+        """How many elements there are in all results."""
+        return py.joined("add", [call("np.size", value) for value in self.found])
 
     def _function(self, function: str, first: Sequence[Name | Word], said: str, body: py.Block) -> Def:
         primal = self.primal
@@ -190,8 +233,9 @@ class _File(NumPyFile):
     def _unpacked(self) -> Assign:
         return Assign(bare(named(self.unknowns)), call("_parts", *self._telling_arguments(self.vector)))
 
-    def _called_forward(self) -> Assign:
-        return Assign(bare([self.out, SAVED]), call("forward", *self._all_arguments()))
+    def _called_forward(self, saved: Word = SAVED) -> Assign:
+        value = self.found[0] if len(self.found) == 1 else tuple_of(self.found)
+        return Assign(bare([value, saved]), call("forward", *self._all_arguments()))
 
     def _own_gradients(self) -> list[Expression]:
         return [Name(str(self.gradient_of(n))) for n in self.unknowns]

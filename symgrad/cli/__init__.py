@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DERIVED, DTYPES, INTEGERS, OPTIONS, SAVES, SPARSE, takers
+from ..backends import BACKENDS, DERIVED, DTYPES, INTEGERS, MATRICES, OPTIONS, SAVES, SPARSE, takers
 from ..backends.options import listed
 from ..errors import SymgradError, TargetError
 from ..later import Later
@@ -122,9 +122,13 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
                                   "[default: forward,backward]")  # fmt: skip
     wrt = click.option("--wrt", callback=_names, metavar="INPUTS",
                        help="The inputs with respect to which these are: x,y.  [default: all]")  # fmt: skip
+    matrix = click.option("--matrix", type=click.Choice(MATRICES),
+                          help="SciPy: a Jacobian or Hessian is an array or an operator.  [default: dense]")
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
-    return plainly(wrt(functions(openmp(dtype(index(prefix(accumulate(blas(lapack(checkpoint(save(with_ways))))))))))))
+    for option in (save, checkpoint, lapack, blas, accumulate, prefix, index, dtype, openmp, functions, wrt, matrix):
+        with_ways = option(with_ways)
+    return plainly(with_ways)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

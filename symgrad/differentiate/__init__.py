@@ -1,7 +1,7 @@
 """Function -> Derivative: the rule of differentiation, its forward twin, and the Jacobian for people."""
 
 from .components import entries, in_values
-from .derived import arranged, chosen, gauss_newton_of, gradient_of, hessian_of, jacobian_of, sparse_of
+from .derived import arranged, chosen, gauss_newton_of, gradient_of, hessian_of, jacobian_of, slopes_of, sparse_of
 from .jacobian import Jacobian, jacobian_equations
 from .products import curved_of, pushed_of
 from .rule import differentiate, sloped

@@ -54,6 +54,12 @@ def single(function: Function) -> Function:
     return function
 
 
+def is_scalar(function: Function) -> bool:
+    """Whether it gives one number at a point."""
+    point = single(function)
+    return len(point.outputs) == 1 and not point.table[point.outputs[0]].shape
+
+
 def _without(function: Function, pack: str) -> Function:
     size = ref(pack)
     dropped = Dropped({t.name: (0,) for t in function.tensors if t.shape and t.shape[0] == size}, {index(pack)})

@@ -207,6 +207,7 @@ class Program:
     unknowns         the inputs that a solver moves, in a language for solvers
     product          of the Hessian of one scalar output, or the Jacobian of others, with a vector in their shapes:
                      its forward gives what is saved alone, its backward the product
+    matrix           the same derivatives as arrays of output x input; those on the diagonal of a Hessian and above
     pair             whether forward and backward are printed
     beside           what is printed beside them
     """
@@ -222,6 +223,7 @@ class Program:
     indexed: tuple[Subscript, ...] = ()
     unknowns: tuple[str, ...] = ()
     product: Program | None = None
+    matrix: Program | None = None
     pair: bool = True
     beside: tuple[Beside, ...] = ()
 
@@ -233,8 +235,8 @@ class Program:
     @property
     def whole(self) -> tuple[Program, ...]:
         """This, and every other that is printed in the same file."""
-        product = [] if self.product is None else [self.product]
-        return (self, *product, *(p for b in self.beside for p in b.programs))
+        others = [p for p in (self.product, self.matrix) if p is not None]
+        return (self, *others, *(p for b in self.beside for p in b.programs))
 
     @cached_property
     def names(self) -> frozenset[str]:

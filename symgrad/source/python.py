@@ -315,7 +315,7 @@ def text(value: str) -> Text:
 
 
 def joined(op: str, parts: Sequence[Expression]) -> Expression:
-    """The parts with `and` or `or` between them."""
+    """The parts with `and`, `or` or another operator between them."""
     first, *rest = parts
     for part in rest:
         first = Operation(op, (first, part))

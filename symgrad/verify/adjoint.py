@@ -23,6 +23,7 @@ LARGE = (53, 71, 31, 19, 11, 7, 5)
 MEDIUM = (11, 7, 5, 3, 2)
 COST = 200_000  # operations of one evaluation
 TOLERANCE = 1e-6
+KINDS = ("normal", "above", "unit")  # of numbers
 ROUNDING = 2.0**-50  # of a value, relative
 
 
@@ -67,7 +68,7 @@ def draws_at(
     rng: np.random.Generator,
     sizes: Sizes,
     options: Mapping[str, Any],
-    kinds: Sequence[str] = ("normal", "above", "unit"),
+    kinds: Sequence[str] = KINDS,
 ) -> Iterator[Case]:
     """Calls at these sizes without cotangents, of one distribution after the other."""
 

@@ -113,6 +113,10 @@ def _full(shape: Any, value: Any, dtype: Any = None) -> Any:
     return np.broadcast_to(_box(value), shape).copy().view(Exact)
 
 
+def _block(rows: Any) -> Any:
+    return np.block([[_box(part) for part in row] for row in rows]).view(Exact)
+
+
 def _constant(value: int) -> Callable[..., Any]:
     return lambda shape, dtype=None, **options: _full(shape, value, np.float64 if dtype is None else dtype)
 
@@ -171,7 +175,7 @@ def _operators(name: str, module: Any = None) -> dict[str, Elementwise]:
 
 
 _MOVING = """broadcast_to moveaxis swapaxes transpose reshape ravel expand_dims concatenate stack take_along_axis flip
-    roll repeat diagonal diag triu tril copy""".split()
+    roll repeat split diagonal diag triu tril copy""".split()
 _PLAIN = """shape ndim size ndarray issubdtype floating integer bool_ float64 float32 int64 int32 uint8 errstate dtype
     s_ logical_and logical_or logical_not any all indices""".split()
 _METHODS = "sum mean prod max min argmax cumsum cumprod".split()
@@ -210,6 +214,7 @@ NP: dict[str, Any] = {
     "matmul": matmul,
     "einsum": einsum,
     "argsort": argsort,
+    "block": _block,
 }  # no nan_to_num: it would hide what the check looks for
 SPECIAL: Mapping[str, Any] = {**_operators("special"), "erfc": Elementwise(FUNCTIONS["scipy_erfc"], 1)}
 MATH: Mapping[str, Any] = {**{n: FUNCTIONS[n] for n in FUNCTIONS if hasattr(math, n)}, "prod": math.prod}

@@ -1,25 +1,29 @@
-"""What a printed file offers to solvers: the value with its gradient, and the products of the Hessian or the Jacobian.
+"""What a printed file offers to solvers: the value with its gradient, the Hessian or the Jacobian, and their products.
 
 Expected are differences of the reference at 200 digits: of its gradients for H p, of its values for J v. J^T u is the
-reference's own. The text is executed on Numbers, then the module is called; every result must be an array of its own.
+reference's own. A matrix is multiplied with the same vectors, in which every entry counts; that of a Hessian is
+symmetric to the last bit. The text is executed on Numbers, then the module is called; every result must be an array of
+its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import mpmath
 import numpy as np
 from mpmath import mp
 
-from ..ir import Function, single
-from .adjoint import draws_at
+from ..ir import Function, is_scalar, single
+from ..records import dataclass
+from .adjoint import KINDS, draws_at
 from .cases import Case
 from .numpy_text import NumpyText
 from .reference import Declaration
 from .rounding import DOUBLE, lift, rounding
-from .sizes import choose, cost, fitting
+from .sizes import choose, cost, defined, fitting
 from .symmetric import directions
 from .text import Array, moved
 
@@ -31,6 +35,31 @@ COST = 600  # operations of one evaluation
 MOST = 50_000  # beyond which it takes minutes
 
 
+@dataclass(frozen=True)
+class _Products:
+    """What is known of a matrix: its shape, and for some vectors what it makes of them; from the left, u^T M."""
+
+    shape: tuple[int, int]
+    right: tuple[Array, Array]
+    left: tuple[Array, Array]
+    symmetric: bool
+
+    def differing(self, name: str, value: Any, tolerance: Any) -> Iterator[tuple[str, str]]:
+        """Where a matrix is another: (what was asked, in words)."""
+        if np.shape(value) != self.shape:
+            yield name, f"has shape {np.shape(value)} instead of {self.shape}"
+            return
+        elements = [lift(v).value for v in np.asarray(value, dtype=object).ravel()]
+        matrix = np.array(elements, dtype=object).reshape(self.shape)
+        if self.symmetric and not np.array_equal(matrix, matrix.T):
+            yield name, "is not symmetric"
+        sides = (f"{name} @ v", matrix, self.right), (f"v @ {name}", matrix.T, self.left)
+        for said, rows, (vector, expected) in sides:
+            with mp.workdps(DIGITS):
+                found = [sum(row * vector, mpmath.mpf(0)) for row in rows]
+            yield from _differing(expected, said, found, tolerance)
+
+
 class Solvers:
     """The check of one file: `unknowns` are the inputs that its solvers move."""
 
@@ -39,8 +68,7 @@ class Solvers:
         self.unknowns = unknowns
         self.declaration = Declaration(self.function)
         self.rng = np.random.default_rng([seed, 23])
-        (self.output,) = function.outputs
-        self.is_scalar = not self.function.table[self.output].shape
+        self.is_scalar = is_scalar(function)
 
     def faults(self, text: NumpyText, module: Any) -> Iterator[tuple[str, str, str]]:
         """What is wrong: (stage, where, what), at one point of each kind of numbers."""
@@ -60,9 +88,13 @@ class Solvers:
     def _points(self) -> Iterator[Case]:
         # not the defaults: that an option is passed on is seen only where it has another value
         options = {o.name: o.default if isinstance(o.default, int) else 1.25 * o.default for o in self.function.options}
-        sizes = {**dict.fromkeys(self.function.packs, 3), **choose(self.function, options, self.rng, COST)}
-        if fitting(self.function, sizes, options) and cost(self.function, sizes, options) <= MOST:
-            yield from draws_at(self.function, self.rng, sizes, options)
+        chosen = {**dict.fromkeys(self.function.packs, 3), **choose(self.function, options, self.rng, COST)}
+        few = [dict.fromkeys(chosen, count) for count in (1, 0)]
+        for sizes in [chosen, *few] if chosen else [chosen]:
+            if fitting(self.function, sizes, options) and defined(self.function, sizes, options):
+                if cost(self.function, sizes, options) <= MOST:
+                    kinds = KINDS if sizes is chosen else KINDS[:1]
+                    yield from draws_at(self.function, self.rng, sizes, options, kinds)
 
 
 class _Asked:
@@ -70,29 +102,30 @@ class _Asked:
 
     def __init__(self, solvers: Solvers, case: Case) -> None:
         self.function, self.declaration, self.unknowns = solvers.function, solvers.declaration, solvers.unknowns
-        self.output, self.is_scalar = solvers.output, solvers.is_scalar
+        self.outputs, self.is_scalar = solvers.function.outputs, solvers.is_scalar
         self.inputs: Mapping[str, Any] = case.inputs
         self.options = case.options
         self.steps = directions(self.function, self.unknowns, self.inputs, solvers.rng)
         with mp.workdps(DIGITS):
             trace = self.declaration.trace(self.inputs, self.options)
-            self.value = trace.arrays[self.output]
-            self.seed = np.ones(()) if self.is_scalar else np.asarray(solvers.rng.standard_normal(self.value.shape))
+            self.value = _flat([trace.arrays[n] for n in self.outputs])
+            seeds = {n: np.asarray(solvers.rng.standard_normal(trace.arrays[n].shape)) for n in self.outputs}
+            self.seeds = {n: np.ones(()) for n in self.outputs} if self.is_scalar else seeds
             self.gradient = _flat(self._pulled(trace))
             up, down = (self._moved(sign) for sign in (1, -1))
             self.product = (up - down) * mpmath.mpf(10) ** STEP / 2
-        everything = [*self.value.ravel(), *self.gradient, *self.product]
+        everything = [*self.value, *self.gradient, *self.product]
         self.finite = not trace.kinked and all(mp.isfinite(v) for v in everything)
 
     def _pulled(self, trace: Any) -> list[Array]:
-        gradients = trace.pull({self.output: self.seed})
+        gradients = trace.pull(self.seeds)
         return [gradients[n] for n in self.unknowns]
 
     def _moved(self, sign: int) -> Array:
         length = sign * mpmath.mpf(10) ** -STEP
         there = {n: moved(self.inputs[n], (length * u for u in step.flat)) for n, step in self.steps.items()}
         trace = self.declaration.trace({**self.inputs, **there}, self.options)
-        return _flat(self._pulled(trace)) if self.is_scalar else _flat([trace.arrays[self.output]])
+        return _flat(self._pulled(trace)) if self.is_scalar else _flat([trace.arrays[n] for n in self.outputs])
 
     # calls
 
@@ -107,23 +140,32 @@ class _Asked:
         }
         return [sizes[p] if p in sizes and p not in self.inputs else given(self.inputs[p]) for p in named]
 
-    def results(self, module: Mapping[str, Any], given: Callable[[Any], Any]) -> Iterator[tuple[str, Any, Array]]:
+    def results(self, module: Mapping[str, Any], given: Callable[[Any], Any]) -> Iterator[tuple[str, Any, Any]]:
         """(what was asked, what came, what should have come)."""
-        x = given(np.concatenate([np.ravel(self.inputs[n]) for n in self.unknowns]))
-        p = given(np.concatenate([np.ravel(self.steps[n]) for n in self.unknowns]))
+        x = given(_flat([self.inputs[n] for n in self.unknowns]))
+        direction, seed = _flat([self.steps[n] for n in self.unknowns]), _flat([self.seeds[n] for n in self.outputs])
+        p = given(direction)
         options = {o: v if isinstance(v, int) else given(v)[()] for o, v in self.options.items()}
         if self.is_scalar:
             value, gradient = module["fun_and_grad"](x, *self._arguments(given, module, "fun_and_grad"), **options)
-            yield "fun_and_grad[0]", [value], _flat([self.value])
+            yield "fun_and_grad[0]", [value], self.value
             yield "fun_and_grad[1]", gradient, self.gradient
             product = module["hessp"](x, p, *self._arguments(given, module, "hessp"), **options)
             yield "hessp", product, self.product
+            if "hess" in module:
+                matrix = module["hess"](x, *self._arguments(given, module, "hess"), **options)
+                both = direction, self.product
+                yield "hess", matrix, _Products((len(direction),) * 2, both, both, True)
             return
         others = self._arguments(given, module, "residuals")
-        yield "residuals", module["residuals"](x, *others, **options), _flat([self.value])
-        operator = module["jac"](x, *others, **options)
-        yield "jac.matvec", operator.matvec(p), self.product
-        yield "jac.rmatvec", operator.rmatvec(given(np.ravel(self.seed))), self.gradient
+        yield "residuals", module["residuals"](x, *others, **options), self.value
+        jacobian = module["jac"](x, *others, **options)
+        if hasattr(jacobian, "matvec"):
+            yield "jac.matvec", jacobian.matvec(p), self.product
+            yield "jac.rmatvec", jacobian.rmatvec(given(seed)), self.gradient
+        else:
+            sides = (direction, self.product), (seed, self.gradient)
+            yield "jac", jacobian, _Products((len(seed), len(direction)), *sides, False)
 
     def compared(
         self, stage: str, module: Mapping[str, Any], given: Callable[[Any], Any], tolerance: Any
@@ -131,16 +173,8 @@ class _Asked:
         """Where the results differ from what they should be."""
         try:
             for name, value, expected in self.results(module, given):
-                found = [lift(v).value for v in np.asarray(value, dtype=object).ravel().tolist()]
-                if len(found) != len(expected) or np.ndim(value) != 1:
-                    yield stage, name, f"has shape {np.shape(value)} instead of ({len(expected)},)"
-                    continue
-                with mp.workdps(DIGITS):
-                    room = tolerance * (1 + max(map(abs, expected), default=mpmath.mpf(0)))
-                    for k, (a, b) in enumerate(zip(found, expected, strict=True)):
-                        if not abs(a - b) <= room:
-                            yield stage, f"{name}[{k}]", f"{mp.nstr(a, 17)} instead of {mp.nstr(b, 17)}"
-                            break
+                differing = expected.differing if isinstance(expected, _Products) else partial(_differing, expected)
+                yield from ((stage, *said) for said in differing(name, value, tolerance))
         except Exception as error:  # whatever generated code raises is a finding
             yield stage, self.function.name, f"raises {type(error).__name__}: {error}"
 
@@ -165,6 +199,20 @@ class _Asked:
         for (name, array), before in zip(first, kept, strict=True):
             if not np.array_equal(array, before, equal_nan=True):
                 yield "memory", name, "changes when it is called again"
+
+
+def _differing(expected: Array, name: str, value: Any, tolerance: Any) -> Iterator[tuple[str, str]]:
+    """The first element that is another."""
+    found = [lift(v).value for v in np.asarray(value, dtype=object).ravel().tolist()]
+    if len(found) != len(expected) or np.ndim(value) != 1:
+        yield name, f"has shape {np.shape(value)} instead of ({len(expected)},)"
+        return
+    with mp.workdps(DIGITS):
+        room = tolerance * (1 + max(map(abs, expected), default=mpmath.mpf(0)))
+        for k, (a, b) in enumerate(zip(found, expected, strict=True)):
+            if not abs(a - b) <= room:
+                yield f"{name}[{k}]", f"{mp.nstr(a, 17)} instead of {mp.nstr(b, 17)}"
+                break
 
 
 def _own(value: Any) -> Any:

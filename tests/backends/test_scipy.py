@@ -10,7 +10,7 @@ from scipy.sparse.linalg import aslinearoperator, lsmr
 
 import symgrad as sg
 from symgrad import library
-from symgrad.backends import BACKENDS
+from symgrad.backends import BACKENDS, MATRICES
 from symgrad.errors import TargetError, UnsupportedError
 from symgrad.pipeline import as_function, printed
 from symgrad.verify import check
@@ -66,6 +66,16 @@ SHAPES = [  # (formula, target): how the flat unknown gets its shapes
     ("f(x[n])[i] = 2*x[i]", "scipy"),
     ("f(x[n]; k=2)[i:n+k] = where(i < n, x[i]**2, 0)", "scipy"),  # an option that only the result's shape mentions
     ("f(x, y) = 3*y**2", "scipy:y"),
+    ("f(x, y[n], z, w[k,2]) = sum[i](y[i])*z*z*x + w[0,0]**2*sum[i](w[i,1])", "scipy:x+y+z+w"),
+    ("f(x, y, p[2]) = x*y**2*p[0] + exp(p[1]*x)", "scipy:x+y+p"),
+    ("f(x, y) = x*y, x**2, sin(x)", "scipy"),
+    ("f(x, y[n]) -> a, b: a[i] = x*exp(y[i]); b = sum[i](y[i]**2*x)", "scipy:x+y"),
+    ("f(x, y[n]) -> a, b: a[i] = 3*y[i]; b = 2*x", "scipy"),
+    ("f(a[n,n], b[n]) -> c, d: z = solve(a, b); c = sum[i](z[i]**2); d[i,j] = z[i]*b[j]", "scipy:b"),
+    ("f(x[...], y, z[2]) = sum[...]((x[...] - y)**4*exp(z[1]*x[...]))", "scipy:x+y+z"),
+    ("f(x[...], y, z[2]) -> a, b: a = sum[...]((x[...] - y)**4); b[...] = x[...]*y*z[0]", "scipy:x+y+z"),
+    ("f(x[n,m], a[k,n])[i,j] = sum[l](a[i,l]*x[l,j])", "scipy"),
+    ("f(x[n], a[k,n])[i] = sum[l](a[i,l]*x[l])", "scipy"),
 ]
 
 
@@ -73,9 +83,10 @@ def declared(what):
     return sg.parse(what) if isinstance(what, str) else what
 
 
+@pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("formula, to", SHAPES)
-def test_agrees(formula, to):
-    report = sg.check(sg.parse(formula), to=to)
+def test_agrees(formula, to, matrix):
+    report = sg.check(sg.parse(formula), to=to, matrix=matrix)
     assert report.ok, str(report)
 
 
@@ -104,7 +115,7 @@ def test_differences(name):
 
 
 def test_least_squares():
-    module = sg.load(sg.parse(DECAY), to="scipy")
+    module = sg.load(sg.parse(DECAY), to="scipy", matrix="operator")
     y = 2.5 * np.exp(-1.3 * T)
     found = optimize.least_squares(
         module.residuals, [1.0, 1.0], jac=module.jac, args=(T, y), tr_solver="lsmr", xtol=1e-12, ftol=1e-12
@@ -119,7 +130,7 @@ def test_least_squares():
 
 def test_a_root_is_found_with_the_jacobian():
     module = sg.load(sg.parse("f(x[2]): y[0] = x[0]**2 + x[1] - 3; y[1] = x[0] - x[1] + 1"), to="scipy")
-    found = optimize.root(module.residuals, [1.0, 1.0], jac=lambda x: module.jac(x) @ np.eye(2))
+    found = optimize.root(module.residuals, [1.0, 1.0], jac=module.jac)
     assert_allclose(module.residuals(found.x), 0, atol=1e-9)
 
 
@@ -141,7 +152,7 @@ def test_sizes_that_nothing_tells_are_asked_for():
 
 
 def test_the_operator_stays_at_its_point():
-    module = sg.load(sg.parse(DECAY), to="scipy", check=False)
+    module = sg.load(sg.parse(DECAY), to="scipy", check=False, matrix="operator")
     x = np.array([2.0, 1.0])
     operator = module.jac(x, T, T)
     before = operator @ np.eye(2)
@@ -149,28 +160,41 @@ def test_the_operator_stays_at_its_point():
     assert_allclose(operator @ np.eye(2), before, rtol=0)
 
 
-MUTANTS = [  # (declaration, what is printed, what stands in its place, what the check says)
-    ("f(w[n], x[n]) = sum[i](exp(w[i]*x[i]))", "return _flat(_product(", "return 2 * _flat(_product(", "hessp"),
-    ("f(w[n], x[n]) = sum[i](exp(w[i]*x[i]))", "(value), _flat", "(value), -_flat", "fun_and_grad"),
-    ("f(w[n], x[n]) = sum[i](exp(w[i]*x[i]))", "float(value)", "2 * float(value)", "fun_and_grad"),
-    ("f(w[n], x[n])[i] = exp(w[i]*x[i])", "return _flat(_product(", "return 2 * _flat(_product(", "matvec"),
-    ("f(w[n], x[n])[i] = exp(w[i]*x[i])", "return _flat(grad_w)", "return 2 * _flat(grad_w)", "rmatvec"),
-    ("f(w[n], x[n])[i] = exp(w[i]*x[i])", "return _flat(value)", "return 2 * _flat(value)", "residuals"),
-    ("f(w[n], x[n]; c=2.0) = c*sum[i](w[i]**3*x[i])", "_prepared(w, x, c=c)", "_prepared(w, x)", "hessp"),
-    ("f(w[n], x[n]; c=2.0) = c*sum[i](w[i]**3*x[i])", "forward(w, x, c=c)", "forward(w, x)", "fun_and_grad"),
+SUM, EACH, CURVE = "f(w[n], x[n]) = sum[i](exp(w[i]*x[i]))", "f(w[n], x[n])[i] = exp(w[i]*x[i])", f"{DECAY}"
+POWER = "f(w[n], x[n]; c=2.0) = c*sum[i](w[i]**3*x[i])"
+PAIR = "f(x, y[n]) = sum[i](y[i]**2)*x**3"
+MUTANTS = [  # (declaration, target, matrix, what is printed, what stands in its place, what the check says)
+    (SUM, "scipy", "dense", "return _flat(_product(", "return 2 * _flat(_product(", "hessp"),
+    (SUM, "scipy", "dense", "(value), _flat", "(value), -_flat", "fun_and_grad"),
+    (SUM, "scipy", "dense", "float(value)", "2 * float(value)", "fun_and_grad"),
+    (SUM, "scipy", "dense", "(w_by_w + w_by_w.T) / 2", "w_by_w + w_by_w.T", "hess @ v"),
+    (PAIR, "scipy:x+y", "dense", "(matrix + matrix.T) / 2", "matrix + 1e-16 * np.eye(*matrix.shape, 1)", "not symm"),
+    (PAIR, "scipy:x+y", "dense", "[x_by_y.T,", "[0 * x_by_y.T,", "hess @ v"),
+    (EACH, "scipy", "operator", "return _flat(_product(", "return 2 * _flat(_product(", "matvec"),
+    (EACH, "scipy", "operator", "return _flat(grad_w)", "return 2 * _flat(grad_w)", "rmatvec"),
+    (EACH, "scipy", "dense", "return _flat(value)", "return 2 * _flat(value)", "residuals"),
+    (EACH, "scipy", "dense", "return out_by_w", "return -out_by_w", "jac @ v"),
+    (EACH, "scipy", "dense", "return out_by_w", "return out_by_w[None]", "jac: has shape (1, 2, 2) instead of (2, 2)"),
+    (CURVE, "scipy", "dense", "[exp_b, -a * (t * exp_b)]", "[-a * (t * exp_b), exp_b]", "jac @ v"),
+    (CURVE, "scipy", "dense", "axis=-1)", "axis=0)", "jac @ v"),
+    (POWER, "scipy", "dense", "_prepared(w, x, c=c)", "_prepared(w, x)", "hessp"),
+    (POWER, "scipy", "dense", "forward(w, x, c=c)", "forward(w, x)", "fun_and_grad"),
     (
-        "f(w[n], x[n]) = sum[i](exp(w[i]*x[i]))",
+        SUM,
+        "scipy",
+        "dense",
         "    return np.concatenate([np.ravel(array) for array in arrays])",
         "    array = np.ravel(arrays[0])\n    out = _held.setdefault(array.size, np.zeros_like(array))\n"
         "    out[...] = array\n    return out\n\n\n_held = {}",
         "shares memory",
     ),
+    (EACH, "scipy", "dense", "return out_by_w", "_all.append(out_by_w)\n    return _all[0]\n\n\n_all = []", "shares"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("formula, text, instead, said", MUTANTS)
-def test_the_check_sees(formula, text, instead, said):
-    result = printed(sg.parse(formula), "scipy")
+@pytest.mark.parametrize("formula, to, matrix, text, instead, said", MUTANTS)
+def test_the_check_sees(formula, to, matrix, text, instead, said):
+    result = printed(sg.parse(formula), to, {"matrix": matrix})
     files = {name: code.replace(text, instead) for name, code in result.files.items()}
     assert files != result.files
     module = BACKENDS["scipy"].load(result.program, files)
@@ -178,9 +202,14 @@ def test_the_check_sees(formula, text, instead, said):
     assert said in str(report)
 
 
-def test_several_outputs_are_refused():
-    with pytest.raises(UnsupportedError, match=r"squares gives \w+, \w+, \w+: .*Declare a function of one"):
-        sg.generate(library.squares, to="scipy")
+def test_integers_are_refused():
+    with pytest.raises(UnsupportedError, match="f: n_large is no real number, as SciPy's"):
+        sg.generate(sg.parse("f(x[n]) -> a, n_large: a[i] = x[i]**2; n_large = argmax[i](x[i])"), to="scipy")
+
+
+def test_a_form_that_there_is_not():
+    with pytest.raises(TargetError, match=r"'full' is no form of a Jacobian\. Choose from dense, operator"):
+        sg.generate(sg.parse(DECAY), to="scipy", matrix="full")
 
 
 def test_an_unknown_must_count():
@@ -204,3 +233,66 @@ def test_an_unknown_must_be_a_real_input(formula, to, said):
 def test_a_value_that_no_unknown_moves_has_no_cotangent():
     text = sg.generate(library.cross_entropy_full, to="scipy")["cross_entropy_full_scipy.py"]
     assert "product" in text
+
+
+# SciPy's own calls, with derivatives and without
+
+
+ROSENBROCK = "rosen(x[n]) = sum[i:n-1](100*(x[i+1] - x[i]**2)**2 + (1 - x[i])**2)"
+
+
+@pytest.mark.parametrize("method, n", [("Newton-CG", 1000), ("trust-exact", 100), ("trust-constr", 100)])
+def test_the_hessian_of_many_unknowns(method, n):
+    module = sg.load(sg.parse(ROSENBROCK), to="scipy", check=False)
+    start = np.linspace(0.5, 1.3, n)
+    found = optimize.minimize(module.fun_and_grad, start, jac=True, hess=module.hess, method=method, tol=1e-8)
+    assert_allclose(found.x, 1, atol=1e-6)
+    assert np.array_equal(module.hess(start), module.hess(start).T)
+    if method == "trust-constr":  # it may also do without
+        without = optimize.minimize(module.fun_and_grad, start, jac=True, method=method, tol=1e-8)
+        assert found.nit < without.nit / 2
+
+
+def test_a_curve_with_its_covariance():
+    module = sg.load(sg.parse(DECAY), to="scipy", check=False)
+    y = 2.5 * np.exp(-1.3 * T) + 0.01 * np.random.default_rng(3).standard_normal(T.size)
+    fit = optimize.least_squares(module.residuals, [1, 1], module.jac, args=(T, y), method="lm")
+    covariance = np.linalg.inv(fit.jac.T @ fit.jac) * 2 * fit.cost / (T.size - 2)
+    found, expected = optimize.curve_fit(lambda t, a, b: a * np.exp(-b * t), T, y, [1, 1])
+    assert_allclose(fit.x, found, rtol=1e-5)
+    assert_allclose(covariance, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["hybr", "lm"])
+def test_a_root(method):
+    text = "broyden(x[n])[i] = x[i]*(3 - 2*x[i]) - where(i > 0, x[i-1], 0) - where(i < n-1, 2*x[i+1], 0) + 1"
+    module = sg.load(sg.parse(text), to="scipy", check=False)
+    found, without = (optimize.root(module.residuals, -np.ones(50), jac=j, method=method) for j in (module.jac, None))
+    assert np.abs(module.residuals(found.x)).max() < 1e-7
+    assert_allclose(found.x, without.x, atol=1e-6)
+    assert found.nfev + found.njev < without.nfev / 2
+
+
+BUNDLE = """bundle(cameras[c,6], points[p,3], observed[m,2], camera[m]: int, point[m]: int):
+    a[k,i] = cameras[camera[k],i]
+    q[k,i] = points[point[k],i]
+    x[k] = q[k,0] + a[k,1]*q[k,2] - a[k,2]*q[k,1] + a[k,3]
+    y[k] = q[k,1] + a[k,2]*q[k,0] - a[k,0]*q[k,2] + a[k,4]
+    z[k] = q[k,2] + a[k,0]*q[k,1] - a[k,1]*q[k,0] + a[k,5]
+    r[k,0] = x[k]/z[k] - observed[k,0]
+    r[k,1] = y[k]/z[k] - observed[k,1]"""
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_bundle_adjustment(matrix):
+    rng = np.random.default_rng(4)
+    module = sg.load(sg.parse(BUNDLE), to="scipy:cameras+points", check=False, matrix=matrix)
+    cameras = 0.1 * rng.standard_normal((4, 6))
+    points = rng.uniform(-1, 1, (15, 3)) + np.array([0, 0, 5])
+    camera, point = (a.ravel() for a in np.meshgrid(np.arange(4), np.arange(15)))
+    true = np.concatenate([cameras.ravel(), points.ravel()])
+    observed = module.residuals(true, 4, 15, np.zeros((60, 2)), camera, point).reshape(60, 2)
+    start = true + 0.02 * rng.standard_normal(true.size)
+    args = 4, 15, observed, camera, point
+    fit = optimize.least_squares(module.residuals, start, module.jac, args=args, x_scale=0.1)
+    assert fit.cost < 1e-10
