@@ -9,42 +9,47 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import UnsupportedError
 from ..later import Later
+from ..ops.primitive import Primitive
 from ..plan import Program
 from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
 from ..plan.loops.turns import memory_per_turn
 from ..records import dataclass, replace
 from ..source.tree import (
     INTEGER,
+    REAL,
     Array,
     Cast,
     Function,
     Local,
     Loop,
     Module,
+    Parameter,
     Type,
     Verbatim,
     contents,
     names_in,
     names_of,
 )
-from . import c_contract, c_lapack, c_threads
+from . import c_contract, c_lapack, c_threads, primitives
 from .base import Backend
 from .c_batch import batch, loop_of_vectors
 from .c_expressions import language
 from .c_function import Builder
 from .c_helpers import local_functions
-from .c_names import File, refuse_words
+from .c_names import File, refuse_words, reserved
 from .c_print import MATH, Printer, commented, escaped
 from .c_signature import Printed
 from .options import DEFAULT, PAIR, Options
 
 if TYPE_CHECKING:
-    from . import c_compile, c_load, c_point
+    from . import c_compile, c_load, c_point, c_primitives
 else:  # what is printed and not loaded does without them
     c_compile = Later("symgrad.backends.c_compile")
     c_load = Later("symgrad.backends.c_load")
     c_point = Later("symgrad.backends.c_point")
+    c_primitives = Later("symgrad.backends.c_primitives")
 
 GNU = "#if defined(__GNUC__)"
 
@@ -73,6 +78,7 @@ class C(Backend):
         top = ["/*", *(f" * {escaped(line)}".rstrip() for line in header), " */"]
         source = [
             [*top, *(f"#include <{file}>" for file in module.includes), f'#include "{name}.h"'],
+            [line for f in module.externs for line in write.head(f, definition=False)],
             *self._directives(module, write),
             *map(write.constant, module.constants),
             *map(write.function, module.functions),
@@ -119,7 +125,8 @@ class C(Backend):
         everywhere = used | names_of(n for f in local for n in contents(f))
         math = ["math.h"] if constants or any(name in MATH for name in everywhere) else []
         includes = {name for f in local if isinstance(f, Verbatim) for name in f.includes}
-        return Module(tuple(sorted(includes.union(math))), constants, (*local, *interface))
+        externs = tuple(_extern(op, name) for op, name in self._externs(program).items() if name in everywhere)
+        return Module(tuple(sorted(includes.union(math))), constants, (*local, *interface), externs)
 
     def heads(self, program: Program) -> tuple[Function, ...]:
         """What each function is called, stands for and takes."""
@@ -142,8 +149,23 @@ class C(Backend):
             refuse_words(other.program.derivative.primal)
             parts.append(replace(self._parts(other.program)[0], word=other.name))
         symbols = [f"{name}_{part.word}{end}" for part in parts for end in ("", "_batch")]
-        file = File([nest for part in parts for nest in part.nests], symbols, guard(name))
+        externs = {str(op): called for op, called in self._externs(program, symbols).items()}
+        file = File([nest for part in parts for nest in part.nests], symbols, guard(name), externs)
         return [function for part in parts for function in self._functions(part, file)], file
+
+    def _externs(self, program: Program, symbols: Sequence[str] = ()) -> dict[Primitive, str]:
+        """The functions of the user's that the file may call, and what they are called there."""
+        return {op: self._extern(op, symbols) for op in primitives.of(program)}
+
+    def _extern(self, op: Primitive, symbols: Sequence[str]) -> str:
+        """What a function of the user's is called: with an f behind its name, where real numbers are float."""
+        name = op.about.places["c"] + "f" * self.options.single
+        if reserved(name) or name in MATH or name in symbols:
+            raise UnsupportedError(
+                f"{op.about.name}: C cannot call it {name}, which is another function or word there. Say what it is "
+                f"called in C: sg.primitive({op.about.name!r}, ..., c=...)."
+            )
+        return name
 
     def _parts(self, program: Program) -> list[_Part]:
         """Forward and backward of a program, as loops."""
@@ -179,25 +201,44 @@ class C(Backend):
     def load(self, program: Program, files: Mapping[str, str]) -> c_load.Values:
         """Compile what was printed, and return it as Python functions."""
         flags = (*c_compile.CHECKED, "-fopenmp", f"-D{c_threads.FROM}=0") if self.options.openmp else c_compile.CHECKED
-        library = c_compile.compile_library(program.derivative.primal.name, files, flags)
+        library = self._library(program, files, flags)
         made = c_load.Artefact if program.pair else c_load.Values
         return made(program, library, self.functions(program), self.options)
+
+    def _library(self, program: Program, files: Mapping[str, str], flags: Sequence[str]) -> c_compile.Library:
+        """The compiled files, with the functions of the user's."""
+        externs = self._externs(program)
+        back, real = c_primitives.called_back(externs), "float" if self.options.single else "double"
+        whole = {**files, **c_primitives.stand_ins(back, real)}
+        name = program.derivative.primal.name
+        library = c_compile.compile_library(name, whole, flags, c_primitives.linked(externs))
+        c_primitives.connect(library, back, self.options.single)
+        return library
 
     def tuned(self, program: Program, files: Mapping[str, str]) -> c_load.Values:
         """The same, by a compiler that takes its time."""
         functions, calls = self.functions(program), c_compile.python_calls()
+        if c_primitives.called_back(self._externs(program)):
+            calls = None  # which holds Python while it waits for C: what C's threads call back would wait for it
         point = c_point.beside(program, functions, self.options) if calls else {}
         flags = (*c_compile.TUNED, "-fopenmp") if self.options.openmp else c_compile.TUNED
-        library = c_compile.compile_library(program.derivative.primal.name, {**files, **point}, flags)
+        library = self._library(program, {**files, **point}, flags)
         if not program.pair:
             return c_load.Values(program, library, functions, self.options, calls)
         numbers = c_point.Point(program, library) if point else None
         return c_load.Artefact(program, library, functions, self.options, calls, numbers)
 
 
+def _extern(op: Primitive, name: str) -> Function:
+    """The declaration of a function of the user's."""
+    names = (f"{a}_argument" if reserved(a) else a for a in op.about.arguments)
+    parameters = tuple(Parameter(a, "", Type(REAL)) for a in names)
+    return Function("extern", name, parameters, (), Type(REAL))
+
+
 def _file(parts: Sequence[Sequence[str]]) -> str:
     """Lines, with an empty one between the parts."""
-    return "\n\n".join(map("\n".join, parts)) + "\n"
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
 @dataclass(frozen=True)

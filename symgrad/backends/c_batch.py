@@ -9,6 +9,7 @@ from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, Ref, apply, const, postorde
 from ..expr.names import Names
 from ..numerics.removable import Filled
 from ..ops import OPS
+from ..ops.primitive import Primitive
 from ..plan import Program
 from ..plan.loops import Guard, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names, walk
 from ..records import replace
@@ -103,6 +104,8 @@ def _is_of_vectors(op: str) -> bool:
     row = OPS[op]
     if BATCHES in row.spell or LOOPS in row.spell:
         return True
+    if isinstance(op, Primitive):
+        return False
     if not isinstance(op, Filled) and row.helper is None:
         return row.spell.get("c", op) not in LIBM - INSTRUCTIONS
     if row.helper is not None and any(not isinstance(e, Expr) for _, e in row.helper.lines):

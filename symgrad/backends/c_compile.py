@@ -46,9 +46,12 @@ or set the environment variable {library} to the compiler's flags for it."""
 }
 
 
-def compile_library(name: str, files: Mapping[str, str], flags: Sequence[str] = CHECKED) -> Library:
+def compile_library(
+    name: str, files: Mapping[str, str], flags: Sequence[str] = CHECKED, others: Sequence[str] = ()
+) -> Library:
     """Compile the printed files with the machine's C compiler ($CC, else cc) and load the result.
 
+    others  files of the user's that they are linked with
     Raises CompilerError if there is no compiler, or if it refuses the text.
     """
     command = find_compiler(name)
@@ -57,7 +60,7 @@ def compile_library(name: str, files: Mapping[str, str], flags: Sequence[str] = 
         folder.joinpath(file).write_text(text, encoding="utf-8")
     sources = [file for file in files if file.endswith(".c")]
     for own in (NATIVE, ()):
-        line = [*command, *flags, *own, "-o", f"{name}.so", *sources, *libraries(files), "-lm"]
+        line = [*command, *flags, *own, "-o", f"{name}.so", *sources, *others, *libraries(files), "-lm"]
         done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
         if not done.returncode:
             break
@@ -68,7 +71,13 @@ def compile_library(name: str, files: Mapping[str, str], flags: Sequence[str] = 
             if any(sign in done.stderr for sign in signs):
                 raise CompilerError(f"{name}: {NO_LIBRARY[library]}")
         raise CompilerError(f"{name}: {' '.join(line)} failed:\n{done.stderr}")
-    return Library(folder, ctypes.CDLL(str(folder / f"{name}.so")), "-fopenmp" not in flags)
+    try:
+        functions = ctypes.CDLL(str(folder / f"{name}.so"))
+    except OSError as error:  # a function that is in none of the files
+        shutil.rmtree(folder, ignore_errors=True)
+        given = ", ".join(others)
+        raise CompilerError(f"{name} cannot be loaded{f' with {given}' if given else ''}: {error}") from error
+    return Library(folder, functions, "-fopenmp" not in flags)
 
 
 def find_compiler(name: str) -> list[str]:
@@ -92,11 +101,13 @@ def _called(files: Mapping[str, str]) -> list[str]:
 class Library:
     """A loaded library: it is closed, and its folder goes, when nobody holds it any more.
 
+    kept    what is called back from it
     closes  whether it may be closed: threads of OpenMP's wait for more to do in a library that would go with it
     """
 
     def __init__(self, folder: Path, functions: ctypes.CDLL, closes: bool = True) -> None:
         self.functions = functions
+        self.kept: list[Any] = []
         weakref.finalize(self, _close, functions._handle if closes else None, folder)
 
 

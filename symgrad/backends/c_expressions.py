@@ -36,6 +36,7 @@ from ..expr.text import decimal
 from ..ir import Dtype
 from ..numerics.removable import Filled
 from ..ops import OPS, Op, in_others
+from ..ops.primitive import Primitive
 from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides
 from ..source.tree import BOOL, INT, REAL, SIZE, Call, Cast, Element, Expression, Name, Number, Operation, Type
@@ -270,6 +271,8 @@ class Expressions:
         if node.op == "oo":
             return Name("INFINITY")
         row = OPS[node.op]
+        if isinstance(node.op, Primitive):
+            return Call(self._local(node.op), parts)
         of_vectors = next((row.spell[key] for key in self._vector if key in row.spell), None)
         if of_vectors is not None and refs(node):
             return Call(self._local(of_vectors), parts)

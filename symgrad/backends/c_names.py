@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from ..errors import UnsupportedError
 from ..expr import Apply, Expr, Index, Ref, index, postorder, ref, refs, transformer
@@ -63,19 +64,29 @@ class File:
 
     symbols  what it exports
     guard    the macro by which its header is read once
+    externs  functions of the user's: the operators, and what they are called
     """
 
-    def __init__(self, nests: Iterable[Nest], symbols: Iterable[str], guard: str) -> None:
-        self.guard = guard
-        self._scope = Scope(symbols, LIBM, *(symbols_of(nest) for nest in nests), *(counters(nest) for nest in nests))
+    def __init__(
+        self,
+        nests: Iterable[Nest],
+        symbols: Iterable[str],
+        guard: str,
+        externs: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.guard, self.externs = guard, externs
+        inside = (*(symbols_of(nest) for nest in nests), *(counters(nest) for nest in nests))
+        self._scope = Scope(symbols, LIBM, externs.values(), *inside)
         self._given: dict[str, str] = {}
 
     def reserved(self, name: str) -> bool:
         """Whether nothing in the file, or in the header, can have this name."""
-        return reserved(name) or name in (self.guard, FROM)
+        return reserved(name) or name in (self.guard, FROM) or name in self.externs.values()
 
     def local(self, word: str) -> str:
-        """What a function or constant of the file is called."""
+        """What a function or constant of the file is called, or a function of the user's."""
+        if word in self.externs:
+            return self.externs[word]
         if word not in self._given:
             self._given[word] = self._scope.new(word)
         return self._given[word]

@@ -256,7 +256,7 @@ class Printer:
         """What stands before the body, or in the header."""
         result = "void" if f.result is None else self.word(f.result)
         items = [self.parameter(p, definition) for p in f.parameters] or ["void"]
-        words = "static " * (f.role == "local") + "inline " * (f.inline and definition)
+        words = {"local": "static ", "extern": "extern "}.get(f.role, "") + "inline " * (f.inline and definition)
         return aligned(f"{words}{result} {f.name}(", items, ")" if definition else ");")
 
     def function(self, f: Function | Verbatim) -> list[str]:

@@ -12,6 +12,7 @@ from ..plan.program import SCIPY, Procedure
 from ..records import replace
 from ..source import python as py
 from ..source.python import Assign, Attribute, Def, Expression, Given, Import, Module, Name, Return, Word, bare, call
+from . import primitives
 from .frameworks import JaxArtefact, JaxValues
 from .handwritten import handwritten
 from .jax_statements import JaxExpressions, JaxStatements
@@ -85,7 +86,8 @@ class _File(FrameworkFile):
         numpy = [Import("numpy", "np")] if "np" in used else []
         exported = tuple(f.name for f in body if isinstance(f, Def) and f.public)
         imports = (Import("jax"), Import("jax.numpy", "jnp"), *numpy, *modules)
-        return Module(tuple(header), (tuple(map(Import, python)), imports), exported, (*body, *helpers))
+        users = primitives.imports(used, "jax", primitives.of(self.program))
+        return Module(tuple(header), (tuple(map(Import, python)), imports, users), exported, (*body, *helpers))
 
     def _public(self) -> Def:
         """The function that users call."""

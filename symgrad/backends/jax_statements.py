@@ -68,6 +68,9 @@ class JaxExpressions(Expressions):
         words = py.words_in(number)
         return not words.isdisjoint(MODULES) or any(w.startswith("_") for w in words)
 
+    def owned(self, value: Expression) -> Expression:
+        return value
+
     def _called(self, word: str, arguments: Sequence[Expression]) -> Expression:
         # given a number, those of jnp widen nothing; others do, or refuse it
         own = word.startswith("jnp.")

@@ -14,6 +14,7 @@ from ..plan.program import SCIPY
 from ..source import python as py
 from ..source.layout import cut_text
 from ..source.python import Assign, Def, Do, Expression, Given, Import, Module, Name, Return, Several, Word, bare, call
+from . import primitives
 from .handwritten import handwritten
 from .python_checks import (
     checked_options,
@@ -92,7 +93,11 @@ class NumPyFile(WholeFile):
         modules = [Import(m, source="scipy") for m in sorted(SCIPY) if m in used]
         return Module(
             tuple(header),
-            ((Import("math"),) if "math" in used else (), (Import("numpy", "np"), *modules, *self.imports())),
+            (
+                (Import("math"),) if "math" in used else (),
+                (Import("numpy", "np"), *modules, *self.imports()),
+                primitives.imports(used, "numpy", primitives.of(self.program)),
+            ),
             tuple(f.name for f in functions if f.public),
             (*functions, *helpers),
         )

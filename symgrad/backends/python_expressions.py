@@ -12,11 +12,13 @@ from ..expr import ONE, ZERO, Expr
 from ..expr.sizes import never_negative
 from ..later import np
 from ..ops import OPS, Op
+from ..ops.primitive import Primitive
 from ..plan.arrays import tree as arrays
 from ..plan.arrays.below import below, children, not_zero, plain_number
 from ..plan.arrays.tree import Array, Copy, Elementwise, Item, Num, Real, Reduce, SizeOf, Slice, Take, Var
 from ..source import python as py
 from ..source.python import Attribute, Cut, Element, Expression, Name, Operation, Several, Word, call, integer, method
+from . import primitives
 from .python_sizes import axis, number, shape, size
 
 PRODUCTS = 4  # the largest power that is written as products
@@ -261,10 +263,12 @@ class Expressions:
             return self.own("where", *inner)
         word = self.word(op)
         inner = [self.typed(word, k, t) if plain_number(args[k]) else t for k, t in enumerate(inner)]
-        return spelled(word, inner)
+        return self.owned(spelled(word, inner)) if isinstance(op, Primitive) else spelled(word, inner)
 
     def word(self, op: str) -> str:
         """How an operator is called, or a template of calls: as its row says, or as NumPy calls it."""
+        if isinstance(op, Primitive):
+            return primitives.word(op, self.target)
         word, name = OPS[op].word(self.target), "where" if op == "select" else op
         if word is None and not hasattr(np, name):
             raise UnsupportedError(
@@ -291,6 +295,10 @@ class Expressions:
         """A plain number as an argument of a function that would widen float32 by it."""
         widens = word.startswith("special.") or (word == "np.clip" and place == 0)
         return call("np.asarray", number, dtype=self.dtype) if widens and self.target == "numpy" else number
+
+    def owned(self, value: Expression) -> Expression:
+        """What a function of the user's returned, as an array of the type that is computed in."""
+        return call("np.asarray", value, dtype=self.dtype)
 
     def traced(self, number: Expression) -> bool:
         """Whether a plain number is one that Python's own functions refuse."""

@@ -15,7 +15,9 @@ from ..plan.arrays.commands import For, Guard, Statement
 from ..plan.program import Procedure
 from ..source import python as py
 from ..source.python import Expression, Name, Space, Verbatim, Word, spoken, words_in
+from . import primitives
 from .helpers import python_helpers
+from .primitive_rules import rules
 from .python_expressions import Expressions
 from .python_module import PythonModule
 from .python_print import flat
@@ -68,13 +70,28 @@ class PythonFile(PythonModule, ABC):
         first  the private functions that it has anyway
         table  those that it has where they are called, by name
         """
-        functions = python_helpers(words_in(body) - table.keys(), self.tree("x"), self.program)
+        users = self.users(words_in(body))
+        functions = python_helpers(words_in(body, users) - table.keys(), self.tree("x"), self.program)
         helpers = [*first]
-        words = words_in(body) | words_in(helpers) | words_in(functions)
+        words = words_in(body, users, helpers, functions)
         while more := [h for word, h in table.items() if word in words and h not in helpers]:
             helpers += more
             words |= words_in(more)
-        return [*helpers, *functions], words
+        return [*helpers, *functions, *users], words
+
+    def rules(self) -> Mapping[str, Sequence[py.Definition]]:
+        """What stands for functions of the user's, by the words that are called."""
+        return {}
+
+    def users(self, words: Collection[str]) -> list[py.Definition]:
+        """Those of them that these words, and they themselves, call."""
+        rules, found, waiting = self.rules(), dict[str, None](), sorted(words)
+        while waiting:
+            word = waiting.pop()
+            if word in rules and word not in found:
+                found[word] = None
+                waiting += sorted(words_in(rules[word]))
+        return [part for word in sorted(found) for part in rules[word]]
 
     def forward_sizes(self) -> list[str]:
         """The sizes that forward's lines mention, its conditions included."""
@@ -197,6 +214,9 @@ class WholeFile(PythonFile):
 
 class FrameworkFile(WholeFile):
     """A file for a framework: its backward takes sizes from what it has, and keeps those that nothing tells."""
+
+    def rules(self) -> Mapping[str, Sequence[py.Definition]]:
+        return rules(primitives.of(self.program), self.tree)
 
     @cached_property
     @abstractmethod

@@ -14,6 +14,7 @@ from ..source import python as py
 from ..source.layout import listed
 from ..source.python import Assign, Attribute, Def, Do, Expression, Given, If, Name, Operation, Return, Word, bare, call
 from ..source.tree import walk
+from . import primitives
 from .frameworks import TorchArtefact, TorchValues
 from .handwritten import handwritten
 from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, type_helper, wrong_type
@@ -85,7 +86,8 @@ class _File(FrameworkFile):
         helpers, used = self.completed(body, self.input_helpers(), handwritten("torch"))
         imports = tuple(py.Import(m) for m in ("functools", "math") if m in used)
         exported = tuple(sorted((part.name for part in body), key=lambda n: isinstance(n, Name)))
-        return py.Module(tuple(header), (imports, (py.Import("torch"),)), exported, (*body, *helpers))
+        users = primitives.imports(used, "torch", primitives.of(self.program))
+        return py.Module(tuple(header), (imports, (py.Import("torch"),), users), exported, (*body, *helpers))
 
     def _pair(self) -> list[Def | py.Class]:
         """The function that users call, and the class that has forward and backward."""

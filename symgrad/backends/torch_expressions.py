@@ -184,6 +184,9 @@ class TorchExpressions(Expressions):
             return super()._elementwise(op, args, lambda a: named.get(id(a)) or tree(a))
         return super()._elementwise(op, args, tree)
 
+    def owned(self, value: Expression) -> Expression:
+        return value
+
     def _called(self, word: str, arguments: Sequence[Expression]) -> Expression:
         return spelled(word, [self._number(a) for a in arguments])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from .primitive import Primitive, primitive
 from .python.arrays import Array
 from .python.declared import Declared, function
 from .python.functions import (
@@ -48,6 +49,7 @@ __all__ = [
     "Bool",
     "Declared",
     "Int",
+    "Primitive",
     "Static",
     "Tensor",
     "argmax",
@@ -76,6 +78,7 @@ __all__ = [
     "parse",
     "pi",
     "pinv",
+    "primitive",
     "prod",
     "qr",
     "slogdet",

@@ -19,9 +19,12 @@ from ..ir import Function
 from ..later import sympy
 from ..ops import OPS, ROWS
 from ..ops.limits import INFINITY
+from ..ops.primitive import Primitive as Operator
+from ..ops.primitive import declared
 from ..records import replace
 from .draft import Draft
 from .names import output_names
+from .primitive import Primitive, operators
 from .python.formula import Line, formula
 
 Input: TypeAlias = "sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol"
@@ -36,6 +39,7 @@ def from_sympy(
     name: str,
     inputs: Sequence[Input] | Mapping[str, Input],
     outputs: Sequence[Output] | Mapping[str, Output] | Output,
+    primitives: Sequence[Primitive] = (),
 ) -> Function:
     """Return the Function of SymPy expressions.
 
@@ -43,6 +47,8 @@ def from_sympy(
              a function of scalars or of arrays of one equal shape; beside a matrix a symbol is a scalar
     outputs  expressions (out0, out1, ...; out for one), or a mapping from names to expressions. A matrix is one output
              of its shape; a column is a vector
+    primitives  functions of `sg.primitive` that undefined functions of their names stand for, besides those that have a
+             name of their own
 
     Raises DeclarationError for a symbol that is no input, UnsupportedError for what has no real value everywhere or is
     no elementary operation; both name it.
@@ -56,7 +62,7 @@ def from_sympy(
     for target, expression in named.items():
         check = isinstance(outputs, Mapping)
         for place, shape, entry in _entries(expression):
-            body = _Reader(name, known).read(entry)
+            body = _Reader(name, known, operators(primitives)).read(entry)
             subscripts = (*front, *map(const, place))
             whole = (*(ref("...") for _ in front), *map(const, shape))
             draft.define(target, subscripts, body, dict.fromkeys(front, ref("...")), shape=whole, named=check)
@@ -154,9 +160,10 @@ def _is_element(node: Any) -> bool:
 class _Reader:
     """Reads SymPy expressions of one function."""
 
-    def __init__(self, name: str, known: Mapping[sympy.Basic, Expr]) -> None:
+    def __init__(self, name: str, known: Mapping[sympy.Basic, Expr], primitives: Mapping[str, Operator]) -> None:
         self.name = name
         self.known = known
+        self.primitives = primitives
 
     def read(self, root: Any) -> Expr:
         """`root` as an expression; a loop, because SymPy's trees are as deep as people's formulas are long."""
@@ -191,9 +198,10 @@ class _Reader:
         unreal = (sympy.I, sympy.zoo, sympy.nan)
         if node in unreal:
             raise UnsupportedError(f"{self.name}: {node} is no real number; a formula is made of real numbers.")
-        if isinstance(node, sympy.core.function.AppliedUndef):
+        if isinstance(node, sympy.core.function.AppliedUndef) and self._primitive(node) is None:
             raise DeclarationError(
-                f"{self.name}: {node} is a function without a definition; put its formula in its place."
+                f"{self.name}: {node} is a function without a definition; put its formula in its place, or declare "
+                f"{node.func}: sg.primitive({str(node.func)!r}, ...)."
             )
         binders = (sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit, sympy.Subs)
         if isinstance(node, binders):
@@ -225,7 +233,7 @@ class _Reader:
             return apply("sinc", args[0] / apply("pi"))
         if kind is sympy.besseli and node.args[0] in (0, 1):
             return apply(f"bessel_i{node.args[0]}", args[1])
-        op = _classes().get(kind)
+        op = _classes().get(kind) or self._primitive(node)
         if op is None:
             raise UnsupportedError(f"{self.name}: symgrad knows no {kind.__name__}, which stands in {node}.")
         if OPS[op].associative:
@@ -233,6 +241,13 @@ class _Reader:
         if len(args) != OPS[op].arity:
             raise UnsupportedError(f"{self.name}: {node} has {len(args)} arguments; {op} takes {OPS[op].arity}.")
         return apply(op, *args)
+
+    def _primitive(self, node: Any) -> Operator | None:
+        """The user's function that `node` is a call of."""
+        name = str(node.func)
+        if isinstance(node, sympy.core.function.AppliedUndef):
+            return self.primitives.get(name) or declared(name)
+        return getattr(node.func, "primitive", None)
 
     def _symbol(self, node: Any) -> Expr:
         found = self.known.get(node)

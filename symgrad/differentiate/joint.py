@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..expr import Expr, Index
 from ..expr.names import fresh
 from ..ir import Dtype, Equation, Function, Role, Tensor, names_of, recorded
+from ..ops.primitive import refuse_undeclared
 from ..records import replace
 
 
@@ -27,6 +28,7 @@ class Joint:
         self, more: Sequence[Equation], tensors: Sequence[Tensor], inputs: tuple[str, ...], outputs: tuple[str, ...]
     ) -> Function:
         """The function with the equations of its derivative, and their tensors."""
+        refuse_undeclared(e.body for e in more)
         return replace(
             self.function,
             tensors=tuple(tensors),

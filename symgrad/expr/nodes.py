@@ -122,17 +122,20 @@ class Ref(Expr):
 class Operator(str):
     """The name of an operator that stands in no table: it holds its row, which so travels with the formulas of it.
 
-    word     what it is called as a part of other names
+    word     what it is shown as, and called as a part of other names
+    noun     what its value is called as such a part, where that is another word
     formula  what it stands for, and is shown as: a formula of ARGUMENT; None where it is shown by its name
     """
 
     row: Any
     word: str
+    noun: str
     formula: Expr | None
 
-    def __new__(cls, name: str, row: Any, word: str = "", formula: Expr | None = None) -> Self:
+    def __new__(cls, name: str, row: Any, word: str = "", formula: Expr | None = None, noun: str = "") -> Self:
         self = super().__new__(cls, name)
         self.row, self.word, self.formula = row, word or name, formula
+        self.noun = noun or self.word
         return self
 
 
@@ -152,7 +155,7 @@ class Apply(Expr):
             return "scale"
         if self.op == "exp_below":
             return "exp"
-        return self.op.word if isinstance(self.op, Operator) else self.op
+        return self.op.noun if isinstance(self.op, Operator) else self.op
 
 
 def _forget(found: _Entry) -> None:

@@ -7,7 +7,8 @@ from dataclasses import field
 
 from ..expr import Apply, Const, Expr, Operator, Ref, postorder, refs
 from ..ir import Equation, Function, Tensor, by_target
-from ..ops import OPS
+from ..ops import OPS, Op
+from ..ops.row import CALL
 from ..records import dataclass
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
@@ -169,13 +170,17 @@ def _reshapes(e: Equation) -> bool:
 
 
 def _weight(e: Equation) -> int:
-    """Operations at one point, a call of a function counted five times; one of the file (functions.py) as what it is
-    made of."""
+    """Operations at one point, a call of a function counted five times, or more as its row says; one of the file
+    (functions.py) as what it is made of."""
     nodes = [n for n in postorder(e.body) if isinstance(n, Apply)]
     made = [OPS[n.op].helper for n in nodes if isinstance(n.op, Operator)]
     lines = [value for helper in made if helper for _, value in helper.lines if isinstance(value, Expr)]
     nodes += [n for n in postorder(*lines) if isinstance(n, Apply)]
-    return (e.reduce != "none") + sum(1 if OPS[n.op].cheap or _small_power(n) else 5 for n in nodes)
+    return (e.reduce != "none") + sum(1 if OPS[n.op].cheap or _small_power(n) else _call(OPS[n.op]) for n in nodes)
+
+
+def _call(row: Op) -> int:
+    return 5 if row.helper is not None else 5 * row.cost // CALL
 
 
 def _more(equations: Iterable[Equation], there: Iterable[Equation]) -> float:

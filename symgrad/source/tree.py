@@ -279,11 +279,13 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Module:
-    """A file: what it includes, in order; its constants; its functions, the local ones first."""
+    """A file: what it includes, in order; its constants; its functions, the local ones first; what it calls of others'.
+    """
 
     includes: tuple[str, ...]
     constants: tuple[Constant, ...]
     functions: tuple[Function | Verbatim, ...]
+    externs: tuple[Function, ...] = ()
 
     @property
     def interface(self) -> tuple[Function, ...]:

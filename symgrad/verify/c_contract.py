@@ -8,9 +8,10 @@ wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from .sanitize import ENDLESS, ran
+from ..ops.primitive import Primitive
+from .sanitize import ENDLESS, ran, stand_ins
 
 CALLS = {  # layouts of the operands, and of the element: by CBLAS row-major; groups of terms; and what is called
     "contract": (8, 1, "n, m, k, 2, left, li, lq, right, rq, rj, found, ei, ej"),
@@ -67,11 +68,15 @@ int main(void)
 """
 
 
-def wrong_products(local: Mapping[str, str], files: Mapping[str, str], single: bool) -> str | None:
+def wrong_products(
+    local: Mapping[str, str], files: Mapping[str, str], single: bool, own: Sequence[Primitive] = ()
+) -> str | None:
     """What is wrong with one of the functions; None if nothing, or if the file has none, or the machine no compiler.
 
     local  what the functions of the file stand for
+    own    functions of the user's that it calls
     """
+    others = stand_ins(own)
     source = next((n for n in files if n.endswith(".c")), None)
     for name, word in local.items() if source is not None else ():
         if word not in CALLS:
@@ -79,7 +84,8 @@ def wrong_products(local: Mapping[str, str], files: Mapping[str, str], single: b
         layouts, groups, given = CALLS[word]
         of = {"file": source, "name": name, "real": "float" if single else "double"}
         probe = {"probe.c": PROBE.format(**of, layouts=layouts, groups=groups, given=given)}
-        done = ran({**files, **probe}, ["probe.c"]) or ran({**files, **probe}, ["probe.c"], ("-std=c99", "-w"))
+        written, sources = {**files, **probe, **others}, ["probe.c", *others]
+        done = ran(written, sources) or ran(written, sources, ("-std=c99", "-w"))
         if done is None or done.returncode == 0:
             continue
         if done.returncode is None:

@@ -18,6 +18,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function, bind
+from ..ops.primitive import Primitive
 from ..records import dataclass
 from ..source.tree import Function as Head
 from ..source.tree import Parameter as Argument
@@ -27,6 +28,7 @@ from .c_memory import WORD, Pointer, block, quotient, remainder, unsigned
 from .c_source import prepared
 from .c_translate import translate
 from .c_types import DOUBLE, Parameter
+from .primitives import functions
 from .rounding import DOUBLE as DOUBLE_FORMAT
 from .rounding import FUNCTIONS, Number, lift, literal, pi, rounding, total
 from .rounding import SINGLE as SINGLE_FORMAT
@@ -52,10 +54,13 @@ class CText:
 
     heads        its functions, without bodies
     accumulates  backward adds to what is in the gradients' memory
+    users        functions of the user's that it may call
     """
 
-    def __init__(self, function: Function, files: Mapping[str, str], heads: Sequence[Head]) -> None:
-        self.function = function
+    def __init__(
+        self, function: Function, files: Mapping[str, str], heads: Sequence[Head], users: Sequence[Primitive] = ()
+    ) -> None:
+        self.function, self.users = function, users
         self.accumulates = False
         self.unit = translate(prepared(files), {f.name: f.stands_for for f in heads if f.role == "local"})
         self.heads = {f.role: f for f in heads if f.role != "local"}
@@ -108,6 +113,8 @@ class CText:
                 if c_functions.known(word)
             },
         }
+        for op, called in functions(self.users).items():
+            module |= {f"c_{op.about.places['c']}{end}": called for end in ("", "f")}
         choice = Choice()
         module["_either"] = choice
         exec(compile("\n".join(self.unit.lines), f"{self.function.name}.c", "exec"), module)

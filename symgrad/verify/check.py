@@ -19,6 +19,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function
+from ..ops.primitive import Primitive, primitives
 from ..records import dataclass, replace
 from ..source.tree import Function as Head
 from . import process
@@ -34,6 +35,7 @@ from .known import Fact, Known, known_of, same_as
 from .numpy_text import NumpyText
 from .origin import Origin
 from .partials import symbolic
+from .primitives import mistakes
 from .reference import Declaration
 from .refusals import refusals
 from .report import Finding, Findings, Report, Worst
@@ -44,7 +46,7 @@ from .solvers import Solvers
 from .text import Array, Fault, Text, differentiable, full_shape, has_backward, valued
 from .truth import Truth, conditioning, differences, truth
 
-TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head]], Text]] = {
+TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head], Sequence[Primitive]], Text]] = {
     "numpy": NumpyText,
     "c": CText,
     "scipy": NumpyText,
@@ -162,12 +164,17 @@ class _Checking:
         if self.language in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
-                    text = TEXTS[self.language](self.function, self.files, self.heads)
+                    text = TEXTS[self.language](self.function, self.files, self.heads, self._users())
                     if isinstance(text, CText):  # backward adds to gradients
                         text.accumulates = bool(getattr(self.artefact, "accumulates", False))
                 self.text = Execution(self.function, text, self.found, self.full)
             except Fault as fault:
                 self.found.fail("text", self.to, str(fault), None)
+
+    def _users(self) -> Sequence[Primitive]:
+        """The functions of the user's that the files may call: what is derived has those of what it is derived of."""
+        whole = self.function if self.origin is None else self.origin.function
+        return primitives(*(e.body for e in whole.statements))
 
     def run(self, tell: process.Tell, end: float | None = None) -> None:
         """Check everything, until there are failures enough, or the time is over."""
@@ -224,7 +231,9 @@ class _Checking:
                 self.found.fail(stage, self.function.name, said, case)
 
     def _products(self, text: Text | None) -> None:
-        mistaken = wrong_products(text.unit.local, self.files, self.single) if isinstance(text, CText) else None
+        if not isinstance(text, CText):
+            return
+        mistaken = wrong_products(text.unit.local, self.files, self.single, text.users)
         if mistaken is not None:
             self.found.fail("products", self.function.name, mistaken, None)
 
@@ -272,6 +281,8 @@ class _Checking:
 
     def _witnesses(self, case: Case, found: Truth) -> Iterator[tuple[str, str, Case]]:
         """Where the witnesses disagree: (place, in words, the case)."""
+        if self.declaration.primitives:
+            yield from ((name, wrong, case) for name, wrong in mistakes(self.declaration, case))
         if self.origin is not None and case.count:
             yield from ((name, wrong, case) for name, wrong in self.origin.mistakes(case, found))
         if found.kinked or not case.count or case.strided or not has_backward(self.function):

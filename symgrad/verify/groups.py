@@ -15,6 +15,7 @@ from ..expr import refs
 from ..ir import Equation, Function
 from ..ops import COMPARISONS, OPS
 from ..ops.matrices import Matrix
+from ..ops.primitive import Primitive, primitives
 from ..records import dataclass
 from .partials import Partial, symbolic
 from .rounding import REACH
@@ -240,6 +241,16 @@ class Prepared:
     def operations(self) -> int:
         """The number of operations of all equations at one point each."""
         return sum(len(g.codes) for c in self.components for g in c.groups)
+
+    @cached_property
+    def primitives(self) -> tuple[Primitive, ...]:
+        """The functions of the user's that it calls, and those of their derivatives."""
+        return primitives(*(e.body for e in self.function.statements))
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether all that it calls has a value to as many digits as are asked for."""
+        return all(op.about.exact for op in self.primitives)
 
 
 @dataclass(slots=True, eq=False)

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..ir import Function
+from ..ops.primitive import Primitive
 from ..source.tree import Function as Head
 from .numpy_linalg import SCIPY, UnknownName
 from .numpy_shim import MATH, NP, SPECIAL, Elementwise, Shim
+from .primitives import functions
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
 from .series import NEAR, Choice
@@ -64,13 +66,6 @@ _MODULES: Mapping[str, Any] = {
     "math": Shim("math", MATH),
     "builtins": Shim("builtins", {**{name: getattr(builtins, name) for name in _BUILTINS}, "float": _exactly}),
 }
-
-
-def _import(name: str, *others: Any) -> Any:
-    """What the text imports."""
-    if name not in _MODULES:
-        raise Fault(f"imports {name}")
-    return _MODULES[name]
 
 
 class _Lift(ast.NodeTransformer):
@@ -158,13 +153,21 @@ class NumpyText:
     """The module of a printed NumPy file; see `Text`.
 
     heads  its functions, without bodies: those of the interface and those that print a series, by their roles
+    own    functions of the user's that it may import
     """
 
     variants = ("",)
     given = staticmethod(argument)  # for a function of `module`
 
-    def __init__(self, function: Function, files: Mapping[str, str], heads: Sequence[Head]) -> None:
+    def __init__(
+        self, function: Function, files: Mapping[str, str], heads: Sequence[Head], own: Sequence[Primitive] = ()
+    ) -> None:
         self.function = function
+        self.users: dict[str, dict[str, Elementwise]] = {}
+        for op, called in functions(own).items():
+            if place := op.about.places.get("numpy"):
+                name, word = place.split(":")
+                self.users.setdefault(name, {})[word] = Elementwise(called, len(op.about.arguments))
         self.called = dict(zip(*[("forward", "backward")[: 1 + has_backward(function)]] * 2, strict=True))
         self.called |= {head.role: head.name for head in heads if head.role in self.called}
         near = {head.name for head in heads if head.role == "series"}
@@ -180,12 +183,20 @@ class NumpyText:
         code = compile(ast.fix_missing_locations(_Lift(near).visit(tree)), self.file, "exec")
         self.module = self._execute(code)
 
+    def _import(self, name: str, known: Any = None, local: Any = None, members: Any = (), level: int = 0) -> Any:
+        """What the text imports."""
+        if name in self.users and members:
+            return Shim(name, self.users[name])
+        if name not in _MODULES:
+            raise Fault(f"imports {name}")
+        return _MODULES[name]
+
     def _execute(self, code: CodeType) -> dict[str, Any]:
         choice = Choice()
         known: dict[str, Any] = {name: getattr(builtins, name) for name in _BUILTINS}
         module: dict[str, Any] = {
             EITHER: choice,
-            "__builtins__": known | {"__import__": _import},
+            "__builtins__": known | {"__import__": self._import},
             "__name__": self.file.removesuffix(".py"),
             "symgrad literal": literal,
             "symgrad quotient": _quotient,

@@ -6,6 +6,7 @@ count. Where SymPy's form has no value but the operator is smooth, differences o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -13,8 +14,10 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
+from ..expr import ZERO
 from ..later import sympy
 from ..ops import OPS, ROWS
+from ..ops.primitive import Primitive
 
 Partial = Callable[..., Any]
 
@@ -31,12 +34,18 @@ ONE = mpmath.mpf(1)
 @cache
 def symbolic(op: str) -> tuple[Partial | int | None, ...]:
     """One function of the operator's arguments per partial derivative; an int for a constant one, None for zero."""
+    if isinstance(op, Primitive):  # what its derivative is, the user has said; `primitives` compares it with the value
+        return tuple(None if p is ZERO else functools.partial(_as_declared, op, k) for k, p in enumerate(op.partials))
     row = OPS[op]
     if row.result != "real":
         return (None,) * row.arity  # integers and truth values are locally constant
     symbols = sympy.symbols(f"a:{row.arity}", real=True)
     twin = row.twin(*symbols)
     return tuple(_compiled(sympy.diff(twin, s), symbols) for s in symbols)
+
+
+def _as_declared(op: Primitive, which: int, *args: Any) -> Any:
+    return mp.nan if op.partials[which] is None else op.slope(which, args)
 
 
 def _compiled(derivative: Any, symbols: tuple[Any, ...]) -> Partial | int | None:
@@ -75,11 +84,11 @@ def partial(op: str, which: int, args: tuple[Any, ...]) -> Any:
     except (ZeroDivisionError, ValueError, OverflowError):
         value = mp.nan
     if type(value) is not mpmath.mpf and isinstance(value, mpmath.mpc) or not mp.isfinite(value):
-        return _difference(op, which, args)
+        return mp.nan if isinstance(op, Primitive) else difference(op, which, args)
     return value
 
 
-def _difference(op: str, which: int, args: tuple[Any, ...]) -> Any:
+def difference(op: str, which: int, args: tuple[Any, ...]) -> Any:
     """A central difference of the operator, if two step widths agree on it."""
     if not all(mp.isfinite(a) for a in args):
         return mp.nan

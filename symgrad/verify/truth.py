@@ -36,6 +36,7 @@ LARGE = 400.0  # nor does that of the exponential of a larger one's negative
 DECIDED = 70  # bits that two precisions must share
 INVISIBLE = -1080  # as a power of two: below half the smallest subnormal double
 LOOKS = (0, 1000, 2400)  # digits more with which differences are taken; the step has a third of them
+DOUBLE = 10  # digits of a slope to which a value in double precision is a function at all, beside itself
 NUDGE = 50  # relative perturbations of 2**-NUDGE
 COORDINATES = 8  # up to so many numbers are perturbed one by one
 
@@ -210,7 +211,8 @@ def _disagreement(
             found, noise = _slope(declaration, case, moves, step)
             if not mp.isfinite(found):
                 continue  # an edge of the domain
-            tolerance = mpmath.mpf(10) ** -30 * scale + mpmath.mpf(10) ** (short + 40 - digits) * noise
+            agreeing = 30 if declaration.exact else DOUBLE
+            tolerance = mpmath.mpf(10) ** -agreeing * scale + mpmath.mpf(10) ** (short + 40 - digits) * noise
             tolerance += mpmath.ldexp(1, INVISIBLE)
             if abs(found - expected) > tolerance:
                 nearer, _ = _slope(declaration, case, moves, step / 1024)

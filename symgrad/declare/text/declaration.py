@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ...expr import (
     ONE,
@@ -21,6 +22,7 @@ from ...expr import (
 )
 from ...ir import Function
 from ...ops import NAMES
+from ...ops.primitive import Primitive
 from ...records import dataclass, replace
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, arity, rank_of
@@ -32,14 +34,22 @@ from .tokenizer import Formula, Token, tidy, tokenize
 _DEFINES = ("=", "+=")
 
 
-def parse(text: str) -> Function:
+def parse(text: str, primitives: Sequence[Any] = ()) -> Function:
     """Return the Function that `text` declares.
+
+    primitives  functions of `sg.primitive` that it may call, besides those that have a name of their own
 
     `text` is `name(inputs)[indices] = body`, a block `name(inputs): statement; ...`, or a formula alone, whose names
     are the inputs in order of appearance. Raises FormulaError, with the place, for what cannot be read;
     DeclarationError and ShapeError for what can be read and makes no sense.
     """
-    return _Declaration(tokenize(text)).read()
+    return _read(text, {p.op.about.name: p.op for p in primitives})
+
+
+def _read(text: str, primitives: Mapping[str, Primitive]) -> Function:
+    reader = _Declaration(tokenize(text))
+    reader.primitives = primitives
+    return reader.read()
 
 
 def declare_inputs(draft: Draft, text: str) -> None:
@@ -77,7 +87,7 @@ class _Declaration(HeaderReader):
         if header is None:
             outputs = self._bare()
             source = f"f({', '.join(self.draft.tensors)}) = {tidy(self.formula)}"
-            return self.draft.finish(outputs, source, source) if self.draft.tensors else parse(source)
+            return self.draft.finish(outputs, source, source) if self.draft.tensors else _read(source, self.primitives)
         name = self.next()
         with self.at(name):
             self.draft = Draft(check_own_name(name.text, "function"))

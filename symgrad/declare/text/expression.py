@@ -8,6 +8,7 @@ from functools import partial, reduce
 from ...errors import FormulaError
 from ...expr import ONE, Expr, Index, Ref, apply, conjunction, const, indices, product, ref, select
 from ...ops import NAMES, OPS
+from ...ops.primitive import declared_names
 from ...records import dataclass
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
@@ -196,7 +197,7 @@ class ExpressionReader(Names):
             return self._piecewise()
         if name == "given":
             return self._given()
-        op = NAMES.get(name)
+        op = NAMES.get(name) or self.primitive(token)
         if op is None or OPS[op].arity == 0:
             raise self._no_function(token)
         self.next()
@@ -215,7 +216,8 @@ class ExpressionReader(Names):
             return self.error(token, f"{name} is not a function. A product is {name}*(...), an element {name}[i].")
         if name in REDUCTIONS:
             return self.error(token, f"{name} needs the indices it runs over: {name}[i](...).")
-        return self.unknown(token, [*NAMES, *sorted(REDUCTIONS), "Piecewise", "given", *MATRIX_FUNCTIONS])
+        own = [*self.primitives, *declared_names()]
+        return self.unknown(token, [*NAMES, *own, *sorted(REDUCTIONS), "Piecewise", "given", *MATRIX_FUNCTIONS])
 
     def _arguments(self) -> list[Expr]:
         self.next()

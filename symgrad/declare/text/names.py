@@ -11,6 +11,7 @@ from ...ir import REDUCTIONS as KINDS
 from ...ir import Dtype, dtype_of
 from ...ops import NAMES, OPS
 from ...ops.limits import INFINITY
+from ...ops.primitive import Primitive, declared
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS
 from ..names import check_name, is_pack
@@ -29,6 +30,7 @@ class Names(Operators):
     elementwise  every input is bare: a bare name is an element of an array of the one shape `...`
     undeclared   a formula without a header: a new name is an input
     bound        the indices of the target and of the reductions around this place, and the extents given to them
+    primitives   functions of the user's that may be called, besides those that are declared by name
     written_where   the conditions that an extent of the target is, where it follows another index
     """
 
@@ -41,7 +43,16 @@ class Names(Operators):
         self.bound: dict[str, Index] = {}
         self.extents: dict[Index, Expr] = {}
         self.written_where: list[Expr] = []
+        self.primitives: Mapping[str, Primitive] = {}
         self._binding = False
+
+    def primitive(self, token: Token) -> Primitive | None:
+        """The user's function of that name, if nothing else here has it."""
+        name = token.text
+        if name in self.axes or name in self.bound or name in self.numbers():
+            return None
+        with self.at(token):
+            return self.primitives.get(name) or declared(name)
 
     def value(self) -> Expr:
         """The value of a name: an index, an element, a size, an option or a constant."""
@@ -66,6 +77,8 @@ class Names(Operators):
         if name in NAMES or name in REDUCTIONS:
             usage = f"{name}[i](...)" if name in REDUCTIONS and name not in NAMES else f"{name}(...)"
             raise self.error(token, f"{name} is a function. Write {usage}.")
+        if self.primitive(token) is not None:
+            raise self.error(token, f"{name} is a function. Write {name}(...).")
         if self.undeclared and self.token.text != "[":
             with self.at(token):
                 self.draft.input(name, [self.draft.dim("...")])
