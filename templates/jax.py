@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import sparse
 
 
 def _promoted(*arrays):
@@ -105,3 +106,40 @@ def _windows(x, axis, size, step=1, dilation=1):
         return jnp.moveaxis(x.reshape(shape), axis + 1, -1)
     places = step * jnp.arange(count)[:, None] + dilation * jnp.arange(size)
     return jnp.moveaxis(x[(slice(None),) * axis + (places,)], axis + 1, -1)
+
+
+def _pattern(shape, *places):
+    """Return the shape, where each row begins, the columns, and where each value goes.
+
+    places  rows and columns for each array of values; behind the last row is nowhere
+    """
+    if any(isinstance(x, jax.core.Tracer) for pair in places for x in pair):
+        raise TypeError(
+            "where entries stand follows from values that JAX traces: ask for the pattern "
+            "outside of jax.jit, and for the values at its places inside"
+        )
+    rows, columns = (
+        np.concatenate([np.ravel(np.asarray(x, dtype=np.int64)) for x in arrays])
+        for arrays in zip(*places, strict=True)
+    )
+    stored, entries = np.unique(rows * shape[1] + columns, return_inverse=True)
+    starts = np.searchsorted(stored, np.arange(shape[0] + 1) * shape[1])
+    return shape, starts, stored[: starts[-1]] % max(shape[1], 1), entries
+
+
+def _entries(pattern, *values):
+    """Return the entries of a sparse matrix: what stands at one place is added up."""
+    _, _, columns, entries = pattern
+    values = jnp.concatenate([jnp.ravel(x) for x in values])
+    added = jnp.zeros(len(columns) + 1, dtype=values.dtype).at[entries].add(values)
+    return added[: len(columns)]
+
+
+def _matrix(pattern, entries):
+    """Return the sparse matrix that has these entries."""
+    shape, starts, columns, *_ = pattern
+    rows = np.repeat(np.arange(shape[0]), np.diff(starts))
+    places = np.stack([rows, columns], axis=1)
+    return sparse.BCOO(
+        (entries, places), shape=shape, indices_sorted=True, unique_indices=True
+    )

@@ -189,3 +189,38 @@ def _windows(x, axis, size, step=1, dilation=1):
         return x.new_zeros((*shape, size))
     windows = x.unfold(axis, span, step)
     return windows if dilation == 1 else windows[..., ::dilation]
+
+
+def _pattern(shape, *places):
+    """Return the shape, where each row begins, the columns, and where each value goes.
+
+    places  rows and columns for each array of values; behind the last row is nowhere
+    """
+    rows, columns = (_flat(*tensors) for tensors in zip(*places, strict=True))
+    stored, entries = torch.unique(rows * shape[1] + columns, return_inverse=True)
+    first = torch.arange(shape[0] + 1, device=rows.device) * shape[1]
+    starts = torch.searchsorted(stored, first)
+    return shape, starts, stored[: starts[-1]] % max(shape[1], 1), entries
+
+
+def _entries(pattern, *values):
+    """Return the entries of a sparse matrix: what stands at one place is added up."""
+    _, _, columns, entries = pattern
+    values = _flat(*values)
+    added = values.new_zeros(len(columns) + 1).index_add(0, entries, values)
+    return added[: len(columns)]
+
+
+def _matrix(pattern, entries):
+    """Return the sparse matrix that has these entries."""
+    shape, *places = pattern
+    device = entries.device
+    starts, columns = (torch.as_tensor(p, device=device) for p in places[:2])
+    return torch.sparse_csr_tensor(
+        starts, columns, entries, shape, check_invariants=False
+    )
+
+
+def _flat(*tensors):
+    """Return the elements of the tensors in one vector."""
+    return torch.cat([tensor.reshape(-1) for tensor in tensors])

@@ -9,8 +9,10 @@ from types import ModuleType
 from typing import Any
 
 from ..ir import Dtype, Function
-from ..later import np
+from ..later import Later, np
 from ..plan import Program
+
+sparse: Any = Later("scipy.sparse")
 
 
 class _Framework(ABC):
@@ -61,7 +63,7 @@ class TorchValues(_Framework):
         import torch
 
         given = [x if x is None or torch.is_tensor(x) else _tensor(x) for x in inputs]
-        return _each(getattr(self.module, name)(*given, **options), lambda t: t.detach().numpy())
+        return _each(getattr(self.module, name)(*given, **options), _of_torch)
 
 
 class TorchArtefact(TorchValues):
@@ -114,6 +116,30 @@ def _each(result: Any, change: Callable[[Any], Any]) -> Any:
     return tuple(_each(r, change) for r in result) if isinstance(result, tuple) else change(result)
 
 
+def _of_torch(tensor: Any) -> Any:
+    """An array of NumPy's, or a csr_array of SciPy's."""
+    import torch
+
+    tensor = tensor.detach()
+    if tensor.layout != torch.sparse_csr:
+        return tensor.numpy()
+    parts = tensor.values(), tensor.col_indices(), tensor.crow_indices()
+    return _in_rows([p.numpy() for p in parts], tensor.shape)
+
+
+def _of_jax(value: Any) -> Any:
+    """The same of what JAX returns; the entries of its BCOO are in order."""
+    if not hasattr(value, "indices"):
+        return np.array(value)
+    rows, columns = np.array(value.indices).T
+    starts = np.searchsorted(rows, np.arange(value.shape[0] + 1))
+    return _in_rows([np.array(value.data), columns, starts], value.shape)
+
+
+def _in_rows(parts: Sequence[Any], shape: Sequence[int]) -> Any:
+    return sparse.csr_array(tuple(parts), shape=tuple(shape))
+
+
 def _tensor(value: Any) -> Any:
     import torch
 
@@ -144,7 +170,7 @@ class JaxValues(_Framework):
 
         with jax.enable_x64(True):
             call = self._compiled.setdefault((name, seen), jax.jit(function))
-            return _each(call(*(arrays[k] for k in moving)), np.array)
+            return _each(call(*(arrays[k] for k in moving)), _of_jax)
 
     def _prepared(self, primal: Function, inputs: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arrays, the places of those that are traced, the others, and what is compiled by itself."""

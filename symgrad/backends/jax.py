@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from ..errors import TargetError, UnsupportedError
-from ..ir import Tensor
-from ..plan import Nested, Program
+from ..ir import Dtype, Tensor
+from ..plan import Beside, Nested, Program, Sparse
 from ..plan.program import SCIPY, Procedure
 from ..records import replace
 from ..source import python as py
@@ -28,7 +28,6 @@ from .python_statements import (
     flag_of,
     is_given,
     named,
-    nested,
     present,
     read_only,
     returned,
@@ -36,6 +35,8 @@ from .python_statements import (
     tuple_of,
     unpacked,
 )
+
+MODULES = {"sparse": "jax.experimental"}  # where they are, if not in jax.scipy
 
 
 class Jax(PythonLanguage):
@@ -46,6 +47,7 @@ class Jax(PythonLanguage):
     forward_mode = True
     executed = "numpy"
     style = "arrays"
+    sparse = True
 
     def module(self, program: Program, header: Sequence[str]) -> Module:
         """The file as a tree."""
@@ -57,8 +59,23 @@ class Jax(PythonLanguage):
                 f"{primal.name}: JAX transposes jvp, and chooses itself what it saves. "
                 f"Leave out --save, or jvp among the functions."
             )
+        for beside in program.beside:
+            self._refuse_data(beside)
         made = _ForwardMode if program.product is not None else _File
         return made(program).module(header)
+
+    def _refuse_data(self, beside: Beside) -> None:
+        """Where entries stand must be known before real numbers are."""
+        pattern = None if beside.sparse is None else beside.sparse.pattern
+        equations = () if pattern is None else pattern.forward.equations
+        table = beside.program.derivative.primal.table
+        read = dict.fromkeys(r.name for e in equations for r in e.reads)
+        real = [n for n in read if n in beside.program.derivative.primal.inputs and table[n].dtype == Dtype.REAL]
+        if real:
+            raise UnsupportedError(
+                f"{beside.program.derivative.primal.name}: where the entries of {beside.name} stand depends on the "
+                f"numbers in {real[0]}, which JAX traces. {beside.kind} is the dense one; NumPy and torch ask them."
+            )
 
     def load(self, program: Program, files: Mapping[str, str]) -> JaxValues:
         """Import the printed text as a module."""
@@ -69,8 +86,10 @@ class Jax(PythonLanguage):
 class _File(FrameworkFile):
     rule = "jax.custom_vjp"
 
-    def __init__(self, program: Program, word: str = "", results: Nested = ()) -> None:
-        super().__init__(program, word, results)
+    matrices = "jax.experimental.sparse.BCOO"
+
+    def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
+        super().__init__(program, word, results, sparse)
         self.own = Word(f"_{self.primal.name}")
 
     def tree(self, like: str) -> JaxExpressions:
@@ -79,10 +98,10 @@ class _File(FrameworkFile):
     def module(self, header: Sequence[str]) -> Module:
         """The file as a tree."""
         pair = [self._public(), *self.functions()] if self.program.pair else []
-        body: list[Def | py.Statement] = [*pair, *(file.values() for file in self.beside)]
+        body: list[Def | py.Statement] = [*pair, *(f for file in self.beside for f in file.printed())]
         helpers, used = self.completed(body, self.input_helpers(), handwritten("jax"))
         python = [*(["functools"] if self.options else []), *(["math"] if "math" in used else [])]
-        modules = [Import(m, source="jax.scipy") for m in sorted(SCIPY) if m in used]
+        modules = [Import(m, source=MODULES.get(m, "jax.scipy")) for m in sorted(SCIPY) if m in used]
         numpy = [Import("numpy", "np")] if "np" in used else []
         exported = tuple(f.name for f in body if isinstance(f, Def) and f.public)
         imports = (Import("jax"), Import("jax.numpy", "jnp"), *numpy, *modules)
@@ -109,7 +128,10 @@ class _File(FrameworkFile):
         return type_helpers(self.primal, "jnp")
 
     def values(self) -> Def:
-        return self.value_function([self._checked(), *self.computed(), Return(nested(self.results, {}))])
+        result = Return(self.result(named(self.primal.outputs)))
+        found = self.value_function([self._checked(), *self.computed(), result])
+        at_once = self.matrix is not None and self.matrix.is_pattern  # its arrays are constants to jax.jit
+        return replace(found, decorators=(call("jax.ensure_compile_time_eval"),)) if at_once else found
 
     def call(self) -> Expression:
         """The call of the function that has a derivative of its own."""

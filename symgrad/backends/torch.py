@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
-from ..plan import Nested, Program
+from ..plan import Nested, Program, Sparse
 from ..plan.arrays.commands import For, Guard, Statement
 from ..records import replace
 from ..source import python as py
@@ -28,7 +28,6 @@ from .python_statements import (
     is_given,
     named,
     needed,
-    nested,
     present,
     read_only,
     sized,
@@ -52,6 +51,7 @@ class Torch(PythonLanguage):
     forward_mode = True
     executed = "numpy"
     style = "arrays"
+    sparse = True
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
@@ -67,8 +67,10 @@ class Torch(PythonLanguage):
 
 
 class _File(FrameworkFile):
-    def __init__(self, program: Program, word: str = "", results: Nested = ()) -> None:
-        super().__init__(program, word, results)
+    matrices = "tensor of layout torch.sparse_csr"
+
+    def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
+        super().__init__(program, word, results, sparse)
         primal = self.primal
         self.forward_mode = program.product is not None
         self.own = Word(class_name(primal.name))
@@ -82,7 +84,7 @@ class _File(FrameworkFile):
 
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
-        body = [*(self._pair() if self.program.pair else []), *(file.values() for file in self.beside)]
+        body = [*(self._pair() if self.program.pair else []), *(f for file in self.beside for f in file.printed())]
         helpers, used = self.completed(body, self.input_helpers(), handwritten("torch"))
         imports = tuple(py.Import(m) for m in ("functools", "math") if m in used)
         exported = tuple(sorted((part.name for part in body), key=lambda n: isinstance(n, Name)))
@@ -108,7 +110,7 @@ class _File(FrameworkFile):
 
     def values(self) -> Def:
         computed = self._computed(self.primal.outputs)
-        return self.value_function(self._checked([*computed, Return(nested(self.results, {}))]))
+        return self.value_function(self._checked([*computed, Return(self.result(named(self.primal.outputs)))]))
 
     # the function
 

@@ -33,7 +33,7 @@ from ..expr import (
     value_of,
 )
 from ..expr.names import fresh
-from ..expr.sizes import as_integer, tidy
+from ..expr.sizes import as_integer, count, tidy
 from ..ir import Box, Dtype, Equation, Function, Role, Tensor
 from ..records import replace
 from .terms import Term
@@ -75,7 +75,8 @@ class Entries:
         term = self._shortened(self._without_reals(term), facts)
         shown = {*indices(*term.above, *term.below)}
         masked = any(not shown.issuperset(indices(c)) for c in term.conditions)
-        box = tuple(pair for pair in term.box if masked or pair[0] in shown)
+        box = tuple((i, self._never_negative(n)) for i, n in term.box if masked or i in shown)
+        term = replace(term, box=tuple(dict((*term.box, *box)).items()))
         at, shape = tuple(i for i, _ in box), tuple(extent for _, extent in box)
         table = self.primal.table
         row = _place(self.rows[output], term.above, table[output].shape)
@@ -94,6 +95,11 @@ class Entries:
             (columns, [Equation(columns.name, at, "none", column, box, None, term.when)]),
             (values, [term.equation(values.name, at)]),
         ]
+
+    def _never_negative(self, extent: Expr) -> Expr:
+        """An extent as one of an array; what is negative of sizes alone is seen to where it is printed."""
+        options = {o.name for o in self.primal.options}
+        return count(extent, options) if options & {r.name for r in refs(extent)} else extent
 
     def nothing(self) -> list[Result]:
         """No entry: arrays of no elements."""
@@ -143,14 +149,15 @@ def flat_size(function: Function, names: Sequence[str]) -> Expr:
             f"{function.name}: the rows and columns of a sparse matrix are counted, and `...` stands for any number of "
             f"axes. Give them names, x[n,m] instead of x[...]."
         )
-    return tidy(total(product(shape) for shape in shapes))
+    options = [o.name for o in function.options]
+    return tidy(total(product(count(e, options) for e in shape) for shape in shapes))
 
 
 def literal(function: Function, places: Sequence[str], height: Expr) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Where each row begins among the entries, and their columns, if the arrays of both are of numbers, which are in
     order; None if not."""
     high, equations = as_integer(height), [function.writers[name] for name in places]
-    if high is None or len(places) != 2 or any(e.box for some in equations for e in some):
+    if high is None or len(places) != 2 or any(e.box or not e.subscripts for some in equations for e in some):
         return None
     rows, columns = ([int(value_of(e.body)) for e in some] for some in equations)
     return tuple(sum(row < k for row in rows) for k in range(high + 1)), tuple(columns)

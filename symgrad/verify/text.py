@@ -111,6 +111,7 @@ class Valued(Function):
         arrays = flat(found)
         if self.sparse is None:
             return tuple(arrays)
+        options = {**{o.name: o.default for o in self.options}, **options}
         *arrays, matrix = arrays
         whole = written_out(matrix)
         names = self.outputs[len(arrays) :]
