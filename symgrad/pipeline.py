@@ -15,7 +15,7 @@ import gc
 import hashlib
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import MappingProxyType
@@ -24,10 +24,13 @@ from typing import TYPE_CHECKING, Any
 from .backends import BACKENDS, DERIVED, OPTIONS, PAIR, SPARSE, asked, sparse_languages, takers
 from .backends.base import Artefact, Backend
 from .backends.header import CHECKSUM, header
-from .backends.options import listed
+from .backends.options import unperturbed, with_respect_to
 from .declare import Declared, to_sympy
 from .differentiate import (
+    Perturbations,
     arranged,
+    at_rest,
+    by_components,
     chosen,
     curved_of,
     differentiate,
@@ -41,7 +44,10 @@ from .differentiate import (
     jacobian_equations,
     jacobian_of,
     literal,
+    perturbations,
+    perturbed,
     pushed_of,
+    resting,
     slopes_of,
     sparse_of,
     tangent,
@@ -142,7 +148,7 @@ def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Prog
         program = _solved(program, function, backend, moved)
     options = backend.options
     named = [*options.functions]
-    if backend.forward_mode and options.pair and "jvp" in named:  # else it is a function as any other
+    if backend.forward_mode and options.pair and not options.wrt and "jvp" in named:  # else a function as any other
         named.remove("jvp")
         second = plan(pushed(function), backend.dialect, backend.style, backend.calls, operation)
         program = replace(program, product=second)
@@ -171,7 +177,7 @@ def _beside(function: Function, what: str, backend: Backend) -> Beside:
     own = replace(stable(asked_for(function, what, backend.options.wrt)), name=function.name)  # that messages name
     if is_sparse(what):
         return _sparse(function, what, own, backend)
-    count = len(chosen(derive(function), backend.options.wrt)) if what != "forward" else 0
+    count = len(chosen(derive(function), unperturbed(backend.options.wrt))) if what != "forward" else 0
     return Beside(what, _alone(own, own.outputs, backend), arranged(what, function.outputs, own.outputs, count))
 
 
@@ -190,7 +196,7 @@ def _sparse(function: Function, what: str, own: Function, backend: Backend) -> B
             f"{what.partition(':')[0]} is the dense one."
         )
     of = single(function)
-    inputs = chosen(derive(of), backend.options.wrt)
+    inputs = chosen(derive(of), unperturbed(backend.options.wrt))
     kind, slopes = what.partition(":")[0], len(inputs) if what.startswith("hessian") else 0
     first = len(function.outputs) + slopes
     values, entries = own.outputs[:first], own.outputs[first:]
@@ -290,10 +296,14 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
 def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str]) -> Any:
     """What the check compares the derivatives of a function in a file with."""
     what = beside.kind
-    inputs = chosen(derive(function), wrt) if what != "forward" else ()
+    inputs = chosen(derive(function), unperturbed(wrt)) if what != "forward" else ()
+    moves = tuple(
+        (name, oracle.Retraction(p.group.name, p.side == "left", len(p.shape)))
+        for name, p in perturbations(function, wrt).items()
+    )
     slope = asked_for(function, "value_and_gradient", wrt) if what in ("hessian", "hvp") else None
     sparse = None if beside.sparse is None else (beside.sparse.rows, beside.sparse.columns)
-    return oracle.Origin(what, function, inputs, own.outputs, slope, sparse)
+    return oracle.Origin(what, function, inputs, own.outputs, moves, slope, sparse)
 
 
 def accuracy(declaration: Declaration, seed: int = 0) -> tuple[tuple[Loss, Loss], ...]:
@@ -390,31 +400,42 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
           tangents, of the inputs and a `tangent_<input>` for each; "hvp", of one scalar output: the Hessian times a
           `direction_<input>` for each; "jacobian:sparse" and "hessian:sparse": the values, and the entries of the
           one matrix of all outputs and inputs at one point, in threes of arrays: rows, columns, values
-    wrt   the inputs with respect to which: a name, several, or "x, y"; all of them, if none is named
+    wrt   the inputs with respect to which: a name, several, or "x, y"; all of them, if none is named. "pose: SE3" is
+          by a perturbation of 6 numbers, the rotation's first, in place of the components: pose exp(perturbation), or
+          exp(perturbation) pose for "pose: SE3 left"; so are "SO3" and "SO3xR3" (see `sg.SE3.retract`)
 
     Those of "gauss_newton" are numbers, arrays of literal size, or one array by another: UnsupportedError tells
     otherwise.
     """
-    inputs = listed(wrt)
     if what not in (*DERIVED, *SPARSE):
         known = ", ".join((*DERIVED, *SPARSE))
         raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {known}.")
-    sparse = is_sparse(what)
-    derivative = derive(single(as_function(declaration)) if sparse else declaration)
+    sparse, second = is_sparse(what), what.startswith("hessian")
+    function, asked = as_function(declaration), with_respect_to(wrt)
+    inputs, moves = unperturbed(asked), perturbations(function, asked)
+    if moves and (sparse or second or what == "hvp"):
+        raise UnsupportedError(f"{function.name}: a {what} by the perturbation of a pose is not derived.")
+    if sparse:
+        function = single(function)
+    elif second or what in ("jacobian", "gauss_newton"):
+        function = by_components(function)
+    derivative = derive(function)
+    inputs = chosen(derivative, inputs)
     if what == "jvp":
-        found = simplify(tangent(derivative.primal, chosen(derivative, inputs)))
-        return pushed_of(replace(found, seeds=_in_order(found.seeds, chosen(derivative, inputs))))
+        found = _swept(derivative.primal, moves, lambda f: tangent(f, inputs))
+        return resting(pushed_of(replace(found, seeds=_in_order(found.seeds, inputs))), moves)
     if what == "hvp":
-        return curved_of(_curved(gradient_of(derivative, inputs), chosen(derivative, inputs)), derivative.primal)
+        return curved_of(_curved(gradient_of(derivative, inputs), inputs), derivative.primal)
+    if moves:
+        derivative = _swept(derivative.primal, moves, differentiate)
     if what in ("gradient", "value_and_gradient"):
-        return gradient_of(derivative, inputs, value=what == "value_and_gradient")
-    second = what.startswith("hessian")
+        return resting(gradient_of(derivative, inputs, value=what == "value_and_gradient"), moves)
     of = derive(gradient_of(derivative, inputs, value=True)) if second else derivative
 
     def others() -> Iterator[Derivative]:
-        values = in_values(of.primal)
-        yield simplify(tangent(values, chosen(of, inputs)))
-        yield simplify(differentiate(values))
+        values = in_values(resting(of.primal, moves))
+        yield _swept(values, moves, lambda f: tangent(f, inputs))
+        yield _swept(values, moves, differentiate)
 
     if sparse:
         count = len(derivative.primal.outputs) if second else 0
@@ -423,7 +444,12 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
         function = hessian_of(derivative.primal, of, others, inputs)
     else:
         function = (jacobian_of if what == "jacobian" else gauss_newton_of)(of, others, inputs)
-    return shorter(function, of.primal.writers)
+    return resting(shorter(function, of.primal.writers), moves)
+
+
+def _swept(function: Function, moves: Perturbations, sweep: Callable[[Function], Derivative]) -> Derivative:
+    """The simplified derivative of a function, by the perturbations of some inputs."""
+    return simplify(at_rest(sweep(perturbed(function, moves)), moves))
 
 
 def jacobian(declaration: Declaration) -> Any:

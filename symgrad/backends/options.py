@@ -34,7 +34,8 @@ class Options:
     accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
     openmp      C: loops whose turns are independent are shared by threads
     functions   the functions that are printed, of PAIR, DERIVED and SPARSE
-    wrt         the inputs with respect to which those of DERIVED and SPARSE are; all of real numbers, if none is named
+    wrt         the inputs with respect to which those of DERIVED and SPARSE are; all of real numbers, if none is named.
+                One that is perturbed as a rotation or pose says so: "pose:SE3"
     matrix      SciPy: what `jac` returns, an array or an operator; with an operator there is no `hess` beside `hessp`
     """
 
@@ -52,8 +53,8 @@ class Options:
     matrix: str = "dense"
 
     def __post_init__(self) -> None:
-        for name in ("functions", "wrt"):
-            object.__setattr__(self, name, listed(getattr(self, name)))
+        object.__setattr__(self, "functions", listed(self.functions))
+        object.__setattr__(self, "wrt", with_respect_to(self.wrt))
         self._refuse_functions()
         if self.dtype not in DTYPES:
             raise TargetError(f"{self.dtype!r} is no type of C that symgrad prints. Choose from {', '.join(DTYPES)}.")
@@ -117,6 +118,16 @@ def listed(names: str | Sequence[str]) -> tuple[str, ...]:
     """Names, each once; "x, y" is two."""
     found = names.split(",") if isinstance(names, str) else names
     return tuple(dict.fromkeys(name.strip() for name in found if name.strip()))
+
+
+def with_respect_to(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Inputs, each once; one by its perturbation, "pose: SE3 left", is "pose:SE3:left", which no shell takes apart."""
+    return tuple(dict.fromkeys(":".join(name.replace(":", " ").split()) for name in listed(names)))
+
+
+def unperturbed(names: Sequence[str]) -> tuple[str, ...]:
+    """The inputs alone."""
+    return tuple(name.split(":")[0] for name in names)
 
 
 OPTIONS = tuple(field.name for field in fields(Options))

@@ -121,7 +121,8 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
                                   "by commas. Of PyTorch and JAX, jvp is forward mode.  "
                                   "[default: forward,backward]")  # fmt: skip
     wrt = click.option("--wrt", callback=_names, metavar="INPUTS",
-                       help="The inputs with respect to which these are: x,y.  [default: all]")  # fmt: skip
+                       help="The inputs with respect to which these are: x,y. One that is perturbed as a rotation or "
+                            'pose: "pose: SE3".  [default: all]')  # fmt: skip
     matrix = click.option("--matrix", type=click.Choice(MATRICES),
                           help="SciPy: a Jacobian or Hessian is an array or an operator.  [default: dense]")
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from .groups import SE3, SO3, SO3xR3
 from .primitive import Primitive, primitive
 from .python.arrays import Array
 from .python.declared import Declared, function
@@ -45,11 +46,14 @@ from .text import parse
 
 __all__ = [
     "FUNCTIONS",
+    "SE3",
+    "SO3",
     "Array",
     "Bool",
     "Declared",
     "Int",
     "Primitive",
+    "SO3xR3",
     "Static",
     "Tensor",
     "argmax",

@@ -31,6 +31,7 @@ from ..ir import Derivative, Equation, Function, Tensor, names_of
 from ..ops import OPS
 from ..records import replace
 
+MOST = 64  # along one axis; longer ones have no formula for each component
 LONG = 400  # operations; a Jacobian of more is not written at the head of a file
 
 
@@ -54,11 +55,13 @@ def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | 
 
 def of_components(derivative: Derivative) -> bool:
     """Whether each component of each tensor has an equation of its own."""
-    joint, primal = derivative.function, derivative.primal
+    return _of_components(derivative.function, derivative.primal)
+
+
+def _of_components(joint: Function, primal: Function) -> bool:
     scalar = all(e.reduce == "none" and e.where is None and not e.when and not e.reduced for e in joint.statements)
     literal = all(_components(t, primal) is not None for t in joint.tensors)
-    places = all(isinstance(s, Const) or _is_pack(s, primal) for e in joint.statements for s in e.subscripts)
-    return scalar and literal and places
+    return scalar and literal and all(_at_one_place(e, primal) for e in joint.statements)
 
 
 def cells(derivative: Derivative, opaque: set[str]) -> list[Row]:
@@ -101,6 +104,42 @@ def in_values(function: Function) -> Function:
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 
+def by_components(function: Function) -> Function:
+    """The function with an equation for each component of each tensor, where some of them have one already and others
+    are computed with these: `sg.stack([x / z, y / z]) - seen` is two equations. The same function where that is not to
+    be had."""
+    chosen = {t for t, es in function.writers.items() if any(_at_one_place(e, function) for e in es if e.subscripts)}
+    found = set[str]()
+    while found != chosen:
+        found = set(chosen)
+        for e in function.statements:
+            near = {e.target, *(r.name for r in e.reads if r.name in function.writers)}
+            chosen |= near if near & chosen else set()
+    statements = [one for e in function.statements for one in (_one_by_one(e, function) if e.target in found else [e])]
+    written = replace(function, statements=tuple(statements))
+    return written if found and _of_components(written, written) else function
+
+
+def _at_one_place(e: Equation, function: Function) -> bool:
+    return all(isinstance(s, Const) or _is_pack(s, function) for s in e.subscripts)
+
+
+def _one_by_one(e: Equation, function: Function) -> list[Equation]:
+    """An equation for each component, a sum being that of its terms; the equation itself, where it is none of these."""
+    points: list[dict[Expr, Expr]] = [{}]
+    for i, extent in e.box:
+        if not _is_pack(i, function):
+            if not isinstance(extent, Const) or extent.value > MOST:
+                return [e]
+            points = [{**point, i: const(k)} for point in points for k in range(int(extent.value))]
+    if e.reduce not in ("none", "sum") or e.where is not None or e.when:
+        return [e]
+    found: dict[tuple[Expr, ...], list[Equation]] = {}
+    for one in map(e.at, points):
+        found.setdefault(one.subscripts, []).append(one)
+    return [replace(a[0], reduce="none", body=total(one.body for one in a)) for a in found.values()]
+
+
 def _of_units(node: Expr) -> Expr:
     """What cotangents of 1 and 0 leave: `0 / x` of gradients over a common denominator, `x * -1`."""
     if operator(node) == "div" and node.args[0] is ZERO:
@@ -120,7 +159,7 @@ def _components(tensor: Tensor, primal: Function) -> list[tuple[Expr, ...]] | No
     for extent in tensor.shape:
         if isinstance(extent, Ref) and extent.name in primal.packs:
             found = [(*at, index(extent.name)) for at in found]
-        elif isinstance(extent, Const) and extent.value <= 64:
+        elif isinstance(extent, Const) and extent.value <= MOST:
             found = [(*at, const(k)) for at in found for k in range(int(extent.value))]
         else:
             return None

@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 from ..domain import Domain, Facts
 from ..expr import (
+    ONE,
     ZERO,
     Apply,
     Expr,
@@ -103,7 +104,8 @@ def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation
         tensor, needed = function.table[e.target], Conditions()
         if tensor.role == Role.LOCAL and (slopes or e.fills(tensor)) and number < first.get(e.target, 0):
             own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
-            needed = tuple(substitute(c, own) for c in _one_of(demands.get(e.target, ())))
+            asked_for = (substitute(c, own) for c in _one_of(demands.get(e.target, ())))
+            needed = tuple(c for c in asked_for if c is not ONE)
         yield e, needed
         for r, cases in evaluated(parts_of(e, slopes), slopes=slopes).items():
             if isinstance(r, Ref):

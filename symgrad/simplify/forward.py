@@ -43,7 +43,7 @@ from .softmax import softmax
 from .table import OF_INPUTS, SCALED, STABLE, Identity, stable_form
 from .tails import by_tails
 
-LARGE = 2_000  # operations; a longer straight line keeps its text
+LARGE = 2_000  # operations; a longer straight line keeps its text, but for what is 0/0
 
 
 def stable(function: Function) -> Function:
@@ -55,7 +55,8 @@ def stable(function: Function) -> Function:
     results of a factorisation.
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
-        return function
+        filled = with_filled(function) if function.stabilize else function
+        return rewritten("removable singularities", function, filled)
     for name, rewrite in _rewrites(function):
         function = rewritten(name, function, rewrite(function))
     return function

@@ -8,3 +8,4 @@ from .accuracy import Loss, losses
 from .check import check
 from .origin import Origin
 from .report import Report, joined
+from .retractions import Retraction

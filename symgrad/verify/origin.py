@@ -23,6 +23,7 @@ from ..records import dataclass
 from .cases import Case
 from .compare import place
 from .reference import Declaration, Trace
+from .retractions import Retraction
 from .text import Array
 from .truth import INVISIBLE, LADDER, Truth
 
@@ -58,6 +59,7 @@ class Origin:
     function  the original
     inputs    with respect to which
     outputs   of what is derived
+    moves     inputs, and how they are perturbed, with respect to whose perturbations the derivatives are
     slope     value and gradient of the original, as derived, where there are second derivatives
     sparse    the tensors whose elements are rows and columns, where what is printed is a sparse matrix
     """
@@ -66,6 +68,7 @@ class Origin:
     function: Function
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    moves: tuple[tuple[str, Retraction], ...]
     slope: Function | None = None
     sparse: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
@@ -94,6 +97,10 @@ class Origin:
     def _gradient(self) -> Declaration:
         assert self.slope is not None, "there are second derivatives"
         return Declaration(self.slope)
+
+    @cached_property
+    def _moves(self) -> Mapping[str, Retraction]:
+        return dict(self.moves)
 
     @cached_property
     def _reals(self) -> list[str]:
@@ -146,14 +153,19 @@ class Origin:
         """Where the components of one point stand."""
         return np.ndindex(shape[1:] if self._each else shape)
 
+    def _shape(self, trace: Trace, name: str) -> tuple[int, ...]:
+        """Of an output, of an input, or of the perturbations of one."""
+        shape = np.shape(trace.arrays[name])
+        return self._moves[name].shape(shape) if name in self._moves else shape
+
     def _places(self, trace: Trace, names: Sequence[str]) -> list[str]:
-        shapes = [np.shape(trace.arrays[n]) for n in names]
+        shapes = [self._shape(trace, n) for n in names]
         return [place(n, p) for n, shape in zip(names, shapes, strict=True) for p in self._components(shape)]
 
     def _matrix(self, trace: Trace, outputs: Sequence[str], blocks: Sequence[Array]) -> Array:
         """J at each point, of all components: of one array, or of one for each output and input."""
         high = [self._rows([trace.arrays[n]]).shape[1] for n in outputs]
-        wide = [self._rows([trace.arrays[n]]).shape[1] for n in self.inputs]
+        wide = [self._rows([np.empty(self._shape(trace, n))]).shape[1] for n in self.inputs]
         if len(blocks) == 1 < len(high) * len(wide):
             whole = self._rows(blocks)
             return whole.reshape(len(whole), sum(high), sum(wide))
@@ -199,6 +211,8 @@ class Origin:
             seeds[name] = v[:, start:end].reshape(array.shape)
             start = end
         pulled = trace.pull(seeds)
+        for name, retraction in self._moves.items():
+            pulled[name] = retraction.pulled(trace.arrays[name], pulled[name])
         return self._rows([pulled[n] for n in self.inputs])
 
     def _slopes(self, trace: Trace, outputs: Sequence[str], matrix: Array) -> Iterator[_Sides]:
@@ -217,7 +231,7 @@ class Origin:
         """What is given for each input besides, in its components."""
         given = list(case.inputs)[len(self.function.inputs) :]
         pairs = zip(given, self.inputs, strict=True)
-        return self._rows([np.reshape(np.asarray(case.inputs[g]), trace.arrays[n].shape) for g, n in pairs])
+        return self._rows([np.reshape(np.asarray(case.inputs[g]), self._shape(trace, n)) for g, n in pairs])
 
     def _normal(self, trace: Trace, derived: Mapping[str, Array], rest: Sequence[str]) -> Iterator[_Sides]:
         """J, J^T J and J^T r."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -50,6 +50,24 @@ def stack(arrays: Sequence[Any], axis: int = -1) -> Traced:
     for k, part in enumerate(parts):
         written(made, [*places[:at], const(k), *places[at:]], expand(part, shape), shape, [part._node])
     return Traced(made, lead)
+
+
+def assembled(cells: Mapping[tuple[int, ...], Any], wish: str) -> Traced:
+    """The array with these values at these places of its last axes, all of them; `wish` is what it is called."""
+    parts = {place: traced(x) for place, x in cells.items()}
+    shape, lead = broadcast(list(parts.values()), "an array of parts")
+    extents = (const(1 + max(axis)) for axis in zip(*cells, strict=True))
+    made = Pieces(shape=(*shape, *extents), wish=wish)
+    for place, part in parts.items():
+        at = [*places_of(shape), *map(const, place)]
+        written(made, at, expand(part, shape), shape, [part._node])
+    return Traced(made, lead)
+
+
+def called(x: Traced, name: str) -> Traced:
+    """The value, which is computed once and has this name, unless the declaration has one for it."""
+    inside("a value with a name").names.setdefault(x._node.serial, name)
+    return x
 
 
 def concatenate(arrays: Sequence[Any], axis: int = 0) -> Traced:
