@@ -60,9 +60,9 @@ from .ir import (
     Function,
     as_declared,
     is_scalar,
+    moved_by,
     names_of,
     single,
-    unknowns,
     with_names,
     with_outputs,
 )
@@ -129,7 +129,7 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
     backend, chosen = _backend(to, options)
     function = as_function(declaration)
     base = backend.over or backend
-    program = _planned(_named(function, backend), backend, unknowns(function, chosen) if backend.products else ())
+    program = _planned(_named(function, backend), backend, chosen)
     real = 4 if backend.options.single else 8
     files: dict[str, str] = {}
     for language in dict.fromkeys((base, backend)):
@@ -139,13 +139,13 @@ def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = Mapp
     return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
 
 
-def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Program:
-    """What is printed in a language; `moved` are the inputs that a solver moves."""
+def _planned(function: Function, backend: Backend, chosen: Sequence[str]) -> Program:
+    """What is printed in a language; `chosen` are the inputs that a solver moves, where they are named."""
     base, operation = backend.over or backend, backend.options.operation
     every = backend.options.checkpoint
     program = plan(derive(function), base.dialect, backend.style, base.calls, operation, every)
     if backend.products:
-        program = _solved(program, function, backend, moved)
+        program = _solved(program, function, backend, chosen)
     options = backend.options
     named = [*options.functions]
     if backend.forward_mode and options.pair and not options.wrt and "jvp" in named:  # else a function as any other
@@ -156,27 +156,38 @@ def _planned(function: Function, backend: Backend, moved: Sequence[str]) -> Prog
     return replace(program, pair=options.pair, beside=tuple(_beside(function, name, backend) for name in named))
 
 
-def _solved(program: Program, function: Function, backend: Backend, moved: Sequence[str]) -> Program:
+def _solved(program: Program, function: Function, backend: Backend, chosen: Sequence[str]) -> Program:
     """The program with what a solver asks for besides the value and its gradient."""
     whole = [n for n in function.outputs if function.table[n].dtype != Dtype.REAL]
     if whole:
         raise UnsupportedError(f"{function.name}: {whole[0]} is no real number, as SciPy's solvers look for.")
-    ways = backend.dialect, backend.style, backend.calls, backend.options.operation
-    own = slopes(function, moved) if backend.options.matrix != "operator" else None
-    needed = own is None or is_scalar(function)
-    return replace(
-        program,
-        unknowns=tuple(moved),
-        matrix=None if own is None else _alone(own, own.outputs, backend),
-        product=plan(product(function, moved), *ways) if needed else None,
-    )
+    solver = backend.options.solver
+    moved, ahead = moved_by(function, solver, chosen)
+    second = solver == "optimize" and is_scalar(function)
+    matrix = _matrix(function, backend, moved, second)
+    times = None
+    if matrix is None or second:
+        ways = backend.dialect, backend.style, backend.calls, backend.options.operation
+        times = plan(product(function, moved, second), *ways)
+    return replace(program, unknowns=moved, ahead=ahead, second=second, matrix=matrix, product=times)
+
+
+def _matrix(function: Function, backend: Backend, moved: Sequence[str], second: bool) -> Beside | None:
+    """The plan of the Jacobian, or the Hessian, by the unknown, as it is asked for; None where it is a product."""
+    kind, point = "hessian" if second else "jacobian", single(function)
+    if backend.options.matrix == "sparse":
+        own = stable(replace(asked_for(point, f"{kind}:sparse", moved), name=function.name))
+        return _sparse(point, f"{kind}:sparse", own, backend, moved, alone=True)
+    found = slopes(function, moved, kind) if backend.options.matrix == "dense" else None
+    return None if found is None else Beside(kind, _alone(found, found.outputs, backend), ())
 
 
 def _beside(function: Function, what: str, backend: Backend) -> Beside:
     """The plan of the forward alone of what is derived of a function, or of the function; and its results, arranged."""
     own = replace(stable(asked_for(function, what, backend.options.wrt)), name=function.name)  # that messages name
     if is_sparse(what):
-        return _sparse(function, what, own, backend)
+        _refuse_sparse(function, what, backend)
+        return _sparse(function, what, own, backend, backend.options.wrt)
     count = len(chosen(derive(function), unperturbed(backend.options.wrt))) if what != "forward" else 0
     return Beside(what, _alone(own, own.outputs, backend), arranged(what, function.outputs, own.outputs, count))
 
@@ -187,16 +198,22 @@ def _alone(function: Function, outputs: Sequence[str], backend: Backend) -> Prog
     return plan(simplify(Derivative(own, own, (), ())), backend.dialect, backend.style, backend.calls)
 
 
-def _sparse(function: Function, what: str, own: Function, backend: Backend) -> Beside:
-    """The plan of the values of a sparse matrix, and that of their places, if these are not known as numbers."""
+def _refuse_sparse(function: Function, what: str, backend: Backend) -> None:
     base = backend.over or backend
     if not base.sparse:
         raise UnsupportedError(
             f"{function.name}: {what} is not printed for {backend.name}. It is for {', '.join(sparse_languages())}; "
             f"{what.partition(':')[0]} is the dense one."
         )
+
+
+def _sparse(
+    function: Function, what: str, own: Function, backend: Backend, wrt: Sequence[str], alone: bool = False
+) -> Beside:
+    """The plan of the values of a sparse matrix, and that of their places, if these are not known as numbers; those of
+    the function are left out where the matrix is asked for alone."""
     of = single(function)
-    inputs = chosen(derive(of), unperturbed(backend.options.wrt))
+    inputs = chosen(derive(of), unperturbed(wrt))
     kind, slopes = what.partition(":")[0], len(inputs) if what.startswith("hessian") else 0
     first = len(function.outputs) + slopes
     values, entries = own.outputs[:first], own.outputs[first:]
@@ -207,7 +224,8 @@ def _sparse(function: Function, what: str, own: Function, backend: Backend) -> B
     at = literal(own, places, shape[0])
     pattern = None if at is not None else _alone(own, places, backend)
     sparse = Sparse(tuple(rows), inputs, shape, tuple(v for *_, v in parts), pattern, *(at or ()))
-    results = arranged(what, function.outputs, values, slopes)
+    results = () if alone else arranged(what, function.outputs, values, slopes)
+    values = () if alone else values
     return Beside(f"{kind}_sparse", _alone(own, (*values, *sparse.parts), backend), results, sparse)
 
 
@@ -327,14 +345,14 @@ def jvp(declaration: Declaration) -> Derivative:
     return simplify(tangent(stable(as_function(declaration))))
 
 
-def product(function: Function, inputs: Sequence[str]) -> Derivative:
-    """What a solver multiplies a vector with: the Hessian of one scalar output, the Jacobian of others.
+def product(function: Function, inputs: Sequence[str], second: bool) -> Derivative:
+    """What a solver multiplies a vector with: the Hessian of one scalar output (`second`), or the Jacobian.
 
     inputs  the unknown, with respect to which
     Its primal has no outputs: only what the product needs is computed.
     """
     point = single(function)
-    if not is_scalar(function):
+    if not second:
         found = simplify(tangent(stable(point), inputs))
     else:
         derivative = derive(point)
@@ -345,15 +363,15 @@ def product(function: Function, inputs: Sequence[str]) -> Derivative:
     return replace(found, primal=replace(found.primal, outputs=()))
 
 
-def slopes(function: Function, inputs: Sequence[str]) -> Function | None:
-    """The Jacobian of a function at one point as an array for each output and input, or the Hessian of one scalar, of
-    which no half is there twice; None where these have no equations, or hold only a part of it."""
+def slopes(function: Function, inputs: Sequence[str], kind: str) -> Function | None:
+    """The `jacobian` of a function at one point as an array for each output and input, or the `hessian` of one scalar,
+    of which no half is there twice; None where these have no equations, or hold only a part of it."""
     point = single(function)
     try:
-        found = asked_for(point, "hessian" if is_scalar(function) else "jacobian", inputs)
+        found = asked_for(point, kind, inputs)
     except UnsupportedError:
         return None
-    found = stable(replace(slopes_of(found, point, inputs), name=function.name))
+    found = stable(replace(slopes_of(found, point, inputs, kind), name=function.name))
     # of a pack among other axes there are blocks on the diagonal, of one alone its elements
     moved = (point.table[n].shape for n in (*point.outputs, *inputs))
     return None if any(len(shape) > 1 and ref(pack) in shape for shape in moved for pack in point.packs) else found

@@ -14,7 +14,8 @@ INTEGERS = ("int64", "int32")
 PAIR = ("forward", "backward")
 DERIVED = ("gradient", "value_and_gradient", "jacobian", "hessian", "gauss_newton", "jvp", "hvp")
 SPARSE = ("jacobian:sparse", "hessian:sparse")  # as one matrix, without what is always 0
-MATRICES = ("dense", "operator")
+MATRICES = ("dense", "sparse", "operator")
+SOLVERS = {"optimize": MATRICES, "curve_fit": ("dense",), "solve_ivp": ("dense", "sparse")}  # what they take
 SAVES = {"minimal": 0.0, "balanced": 0.05, "all": inf}  # what one operation costs, where keeping an element costs 1
 
 
@@ -36,7 +37,9 @@ class Options:
     functions   the functions that are printed, of PAIR, DERIVED and SPARSE
     wrt         the inputs with respect to which those of DERIVED and SPARSE are; all of real numbers, if none is named.
                 One that is perturbed as a rotation or pose says so: "pose:SE3"
-    matrix      SciPy: what `jac` returns, an array or an operator; with an operator there is no `hess` beside `hessp`
+    matrix      SciPy: what `jac` and `hess` return, an array or a sparse one; or `jac` an operator, and there is no
+                `hess` beside `hessp`
+    solver      SciPy: who calls: minimize, least_squares and root, or one that gives the time or data before
     """
 
     save: str = "balanced"
@@ -51,6 +54,7 @@ class Options:
     functions: tuple[str, ...] = PAIR
     wrt: tuple[str, ...] = ()
     matrix: str = "dense"
+    solver: str = "optimize"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "functions", listed(self.functions))
@@ -64,6 +68,13 @@ class Options:
             raise TargetError(f"{self.prefix!r} is nothing that a name in C begins with, as rb_ is.")
         if self.matrix not in MATRICES:
             raise TargetError(f"{self.matrix!r} is no form of a Jacobian. Choose from {', '.join(MATRICES)}.")
+        if self.solver not in SOLVERS:
+            raise TargetError(f"{self.solver!r} is no solver that is known. Choose from {', '.join(SOLVERS)}.")
+        if self.matrix not in SOLVERS[self.solver]:
+            raise TargetError(
+                f"{self.solver} does not take the Jacobian as matrix={self.matrix}, but as "
+                f"{' or '.join(SOLVERS[self.solver])}."
+            )
         if self.save not in SAVES:
             raise TargetError(f"{self.save!r} does not say what forward saves. Choose from {', '.join(SAVES)}.")
 

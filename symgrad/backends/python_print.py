@@ -315,6 +315,7 @@ def _parameters(given: Sequence[py.Given]) -> list[list[Piece]]:
             starred = True
             found.append([Piece("*")])
         default = [] if p.default is None else [Piece("="), *pieces(p.default)]
+        starred = starred or p.role == "rest"
         found.append([Piece(f"{'*' * (p.role == 'rest')}{p.name.name}"), *default])
     return found
 

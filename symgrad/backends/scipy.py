@@ -14,7 +14,7 @@ from types import ModuleType
 from ..expr import ONE, ZERO, Const, Expr, Ref, product, ref, show, substitute, total
 from ..expr.names import fresh
 from ..expr.sizes import tidy
-from ..ir import Tensor, is_scalar, names_of, show_shape, single
+from ..ir import Tensor, names_of, show_shape, single
 from ..plan import Program
 from ..source import python as py
 from ..source.layout import listed
@@ -35,7 +35,7 @@ from .python_statements import (
     unpacked,
     where_size_is,
 )
-from .scipy_matrix import MatrixFile, mean_with_transposed
+from .scipy_matrix import DenseFile, SparseFile, mean_with_transposed, sparse_body, symmetric
 
 ROOM = 84  # columns of a docstring
 
@@ -47,17 +47,18 @@ class SciPy(PythonLanguage):
     dialect = "numpy"
     executed = "scipy"
     products = True
-    takes = ("save", "matrix")
+    takes = ("save", "matrix", "solver")
     style = "arrays"
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
-        return _File(program, self.options.matrix).module(header)
+        return FILES[self.options.solver](program, self.options.matrix).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> ModuleType:
         """Import the printed text as a module; it says what its unknowns are."""
         module = self.module_of(program, files)
-        module.__dict__["unknowns"] = program.unknowns
+        called = {"unknowns": program.unknowns, "ahead": program.ahead, "solver": self.options.solver}
+        module.__dict__["solved"] = called
         return module
 
 
@@ -93,6 +94,17 @@ class _Product(NumPyFile):
 
 
 class _File(NumPyFile):
+    """A file for minimize, least_squares and root.
+
+    word_of_values  what the function is called that gives the outputs
+    whom            who calls it
+    one_by_one      whether the unknown are numbers that have parameters of their own
+    """
+
+    one_by_one = False
+    word_of_values = "residuals"
+    whom = "for scipy.optimize.least_squares"
+
     def __init__(self, program: Program, given_as: str) -> None:
         super().__init__(program)
         self.given_as = given_as
@@ -100,12 +112,9 @@ class _File(NumPyFile):
         self.point = single(self.primal)
         checked = checked_options(program)
         self.outputs = [self.point.table[o] for o in self.primal.outputs]
-        self.is_scalar = is_scalar(self.primal)
+        self.is_scalar = program.second
         self.product = _Product(program.product, checked) if program.product is not None else None
-        self.slopes: MatrixFile | None = None
-        if program.matrix is not None:
-            rows = self._shapes if self.is_scalar else self.outputs
-            self.slopes = MatrixFile(program.matrix, checked, rows, self._shapes, self.is_scalar)
+        self.slopes = self._slopes(checked) if program.matrix is not None else []
         taken = {name for p in program.whole for name in names_of(p.derivative.function)}
         taken |= {t.name for p in program.whole for t in p.tensors}
         # what docstrings speak of
@@ -118,12 +127,12 @@ class _File(NumPyFile):
         self.names_told = listed(names)  # in docstrings
 
     def functions(self) -> list[Def]:
-        matrix = self._matrix_function()
+        matrix = self._matrix_functions()
         if self.is_scalar:
-            solver = [self._fun_and_grad(), *([] if matrix is None else [matrix]), self._hessp()]
+            solver = [self._fun_and_grad(), *matrix, self._hessp()]
         else:
-            solver = [self._residuals(), self._operator() if matrix is None else matrix]
-        own = [self._parts()]
+            solver = [self._values(), *(matrix or [self._operator()])]
+        own = [self._parts()] if py.words_in(solver) & {"_parts"} else []
         if self.product is not None:
             of = "Hessian" if self.is_scalar else "Jacobian"
             own += [self.product.prepared(), self.product.product(f"Return the {of} times a vector.")]
@@ -140,13 +149,13 @@ class _File(NumPyFile):
 
     def _fun_and_grad(self) -> Def:
         values: list[Expression] = [call("float", self.out), call("_flat", *self._own_gradients())]
-        body: py.Block = [self._unpacked(), self._called_forward(), self._gradients(), Return(bare(values))]
+        body: py.Block = [*self._unpacked(), self._called_forward(), self._gradients(), Return(bare(values))]
         said = f"Return {self.names_told} and its gradient, for scipy.optimize.minimize(..., jac=True)."
         return self._function("fun_and_grad", [self.vector], said, body)
 
     def _hessp(self) -> Def:
         prepare = Assign(self.prepared, call("_prepared", *self._all_arguments()))
-        body: py.Block = [self._unpacked(), prepare, Return(self._multiplied(self.direction))]
+        body: py.Block = [*self._unpacked(), prepare, Return(self._multiplied(self.direction))]
         said = f"Return the Hessian of {self.names_told} times `{self.direction.name}`."
         return self._function("hessp", [self.vector, self.direction], said, body)
 
@@ -158,18 +167,40 @@ class _File(NumPyFile):
         product = product if len(self.unknowns if self.is_scalar else self.outputs) == 1 else py.Splat(product)
         return call("_flat", product)
 
-    def _matrix_function(self) -> Def | None:
-        """`jac` or `hess` as an array; None where that is not asked for."""
-        if self.given_as != "dense":
-            return None
+    def _slopes(self, checked: Sequence[str]) -> list[DenseFile | SparseFile]:
+        """What computes the matrix: of a sparse one its entries, and their places if these are not known."""
+        matrix = self.program.matrix
+        assert matrix is not None, "it is asked for"
+        if matrix.sparse is None:
+            rows = self._shapes if self.is_scalar else self.outputs
+            return [DenseFile(matrix.program, checked, rows, self._shapes, self.is_scalar)]
+        pattern = matrix.sparse.pattern
+        parts = [(matrix.program, matrix.values), *([] if pattern is None else [(pattern, matrix.pattern)])]
+        return [SparseFile(program, word, matrix.sparse, checked) for program, word in parts]
+
+    def _matrix_functions(self) -> list[Def]:
+        """`jac` or `hess` as an array, and what it calls; none where it is not asked for."""
+        if self.given_as == "operator":
+            return []
         function, of = ("hess", "Hessian") if self.is_scalar else ("jac", "Jacobian")
         said = f"Return the {of} of {self.names_told}"
-        if self.slopes is not None:
-            return self._function(function, [self.vector], f"{said}.", [self._unpacked(), *self.slopes.body()])
+        if not self.slopes:
+            return [self._of_columns(function, f"{said}, each column as a product with a vector.")]
+        first, *others = self.slopes
+        if isinstance(first, DenseFile):
+            return [self._function(function, [self.vector], f"{said}.", [*self._unpacked(), *first.body()])]
+        assert self.program.matrix is not None, "there is one"
+        body = sparse_body(self.program.matrix, self._all_arguments()) if others else first.body()
+        body = [*self._unpacked(), *(symmetric(body) if self.is_scalar else body)]
+        own = self._function(function, [self.vector], f"{said} as a scipy.sparse.csr_array.", body)
+        return [own, *(part.printed_for(function) for part in self.slopes if others and isinstance(part, SparseFile))]
+
+    def _of_columns(self, function: str, said: str) -> Def:
+        """`jac` or `hess` as an array, where its elements have no equations."""
         multiply, v, matrix = Word("multiply"), self.operand, Word("matrix")
         body: list[py.Statement] = [
             Assign(self.size, call("np.size", self.vector)),
-            self._unpacked(),
+            *self._unpacked(),
             Assign(self.prepared, call("_prepared", *self._all_arguments())),
         ]
         rows: Expression = self.size
@@ -179,12 +210,11 @@ class _File(NumPyFile):
         found = call("_columns", multiply, rows, self.size)
         body += [Space(), Def(multiply, (Given(v),), [Return(self._multiplied(v))]), Space()]
         body += [Assign(matrix, found), Return(mean_with_transposed(matrix))] if self.is_scalar else [Return(found)]
-        return self._function(function, [self.vector], f"{said}, each column as a product with a vector.", body)
+        return self._function(function, [self.vector], said, body)
 
-    def _residuals(self) -> Def:
-        body: py.Block = [self._unpacked(), self._called_forward(Word("_")), Return(call("_flat", *self.found))]
-        said = f"Return {self.names_told}, flat, for scipy.optimize.least_squares."
-        return self._function("residuals", [self.vector], said, body)
+    def _values(self) -> Def:
+        body: py.Block = [*self._unpacked(), self._called_forward(Word("_")), Return(call("_flat", *self.found))]
+        return self._function(self.word_of_values, [self.vector], f"Return {self.names_told}, flat, {self.whom}.", body)
 
     def _operator(self) -> Def:
         v, matvec, rmatvec = self.operand, Word("matvec"), Word("rmatvec")
@@ -195,7 +225,7 @@ class _File(NumPyFile):
         operator = call("LinearOperator", extents, matvec, rmatvec, dtype=Attribute(self.found[0], "dtype"))
         body: py.Block = [
             Assign(self.size, call("np.size", self.vector)),
-            self._unpacked(),
+            *self._unpacked(),
             self._called_forward(),
             Assign(self.prepared, call("_prepared", *self._all_arguments())),
             Space(),
@@ -213,25 +243,31 @@ class _File(NumPyFile):
         return py.joined("add", [call("np.size", value) for value in self.found])
 
     def _function(self, function: str, first: Sequence[Name | Word], said: str, body: py.Block) -> Def:
-        primal = self.primal
-        others = [p for p in self.parameters() if p.name.name not in self.unknowns]
+        """A function that a solver calls: `first` are the vectors that it gives."""
+        others = [p for p in self.parameters() if p.name.name not in (*self.unknowns, self.program.ahead)]
         shapes = [f"{n} {show_shape(self.point.table[n])}" for n in self.unknowns]
         vector = f"`{self.vector.name}` holds {listed(shapes)}, one after the other."
         if len(shapes) == 1:
             vector = f"`{shapes[0].replace(' ', '` is ', 1)}, given flat."
-        rest = [*map(pack_name, self._asked), *(n for n in primal.inputs if n not in self.unknowns)]
+        if self.one_by_one:
+            vector = f"The parameters are {listed(self.unknowns)}."
+        rest = [*map(pack_name, self._asked), *(p.name.name for p in others if p.role == "input")]
         given = f"Give the others by args=({', '.join(rest)}{',' if len(rest) == 1 else ''})." if rest else ""
         told = [f"{vector} {given}".strip()] if len(f"{vector} {given}") < ROOM else [vector, given]
-        parameters = (*map(Given, first), *(Given(name(n)) for n in self._asked), *others)
+        parameters = (*self._vectors(first), *(Given(name(n)) for n in self._asked), *others)
         return Def(Word(function), parameters, body, (said, "", *told), public=True)
+
+    def _vectors(self, first: Sequence[Name | Word]) -> list[Given]:
+        """What a solver gives."""
+        return [*map(Given, first)]
 
     # calls
 
     def _all_arguments(self) -> list[Expression]:
         return [*named(self.primal.inputs), *(py.Keyword(o, Name(o)) for o in self.options)]
 
-    def _unpacked(self) -> Assign:
-        return Assign(bare(named(self.unknowns)), call("_parts", *self._telling_arguments(self.vector)))
+    def _unpacked(self) -> list[py.Statement]:
+        return [Assign(bare(named(self.unknowns)), call("_parts", *self._telling_arguments(self.vector)))]
 
     def _called_forward(self, saved: Word = SAVED) -> Assign:
         value = self.found[0] if len(self.found) == 1 else tuple_of(self.found)
@@ -351,3 +387,34 @@ class _File(NumPyFile):
         """A vector in the shape of a part of the unknown."""
         alone = len(extents) == 1 and not isinstance(axis(extents[0]), py.Splat)
         return vector if alone else py.method(vector, "reshape", shape(extents))
+
+
+class _SolveIvp(_File):
+    """A file for solve_ivp, which gives the time first; a function without a time is given it, too."""
+
+    word_of_values = "fun"
+    whom = "for scipy.integrate.solve_ivp(fun, ..., jac=jac)"
+
+    def _vectors(self, first: Sequence[Name | Word]) -> list[Given]:
+        return [Given(Name(self.program.ahead) if self.program.ahead else Word("t")), *map(Given, first)]
+
+
+class _CurveFit(_File):
+    """A file for curve_fit, which gives data first, and then each number of the unknown for itself."""
+
+    word_of_values = "fun"
+    whom = "for scipy.optimize.curve_fit(fun, ..., jac=jac)"
+
+    def __init__(self, program: Program, given_as: str) -> None:
+        super().__init__(program, given_as)
+        self.one_by_one = not any(t.shape for t in self._shapes)
+
+    def _vectors(self, first: Sequence[Name | Word]) -> list[Given]:
+        numbers = [Given(Name(n)) for n in self.unknowns]
+        return [Given(Name(self.program.ahead)), *(numbers if self.one_by_one else [Given(first[0], role="rest")])]
+
+    def _unpacked(self) -> list[py.Statement]:
+        return [] if self.one_by_one else super()._unpacked()
+
+
+FILES: Mapping[str, type[_File]] = {"optimize": _File, "curve_fit": _CurveFit, "solve_ivp": _SolveIvp}

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from ..expr import Expr, product
 from ..expr.sizes import tidy
 from ..ir import Tensor
-from ..plan import Program
+from ..plan import Beside, Program, Sparse
+from ..records import replace
 from ..source import python as py
-from ..source.python import Assign, Attribute, Expression, Name, Return, Word, call
+from ..source.python import Assign, Attribute, Def, Expression, Name, Return, Word, call
 from .numpy import NumPyFile, with_return
 from .python_sizes import is_pack, size
 
 
-class MatrixFile(NumPyFile):
+class DenseFile(NumPyFile):
     """What computes the matrix, where the unknown has its shapes.
 
     rows, columns  the tensors that it has these for
@@ -96,6 +97,46 @@ class MatrixFile(NumPyFile):
 
     def _extents(self, i: int, j: int) -> tuple[Expr, Expr]:
         return tidy(product(self.rows[i].shape)), tidy(product(self.columns[j].shape))
+
+
+class SparseFile(NumPyFile):
+    """What computes the entries of a sparse matrix, and what their places; `options` are those that are checked."""
+
+    def __init__(self, program: Program, word: str, sparse: Sparse, options: Sequence[str]) -> None:
+        super().__init__(program, word, (), sparse)
+        self._checked = options
+
+    def checked(self) -> list[str]:
+        return list(self._checked)
+
+    def printed_for(self, function: str) -> Def:
+        """The function of a file whose `jac` or `hess` has these entries."""
+        said = f"Return the entries of `{function}` at the places of {self.kind}_pattern."
+        if self.matrix is not None and self.matrix.is_pattern:
+            said = f"Return where the entries of `{function}` stand: the same places at every point."
+        made = self.values()
+        return replace(made, about=(said, *self.arguments_doc()))
+
+    def body(self) -> py.Block:
+        """The statements of `jac` or `hess`, where the places are known."""
+        return with_return(self.computed(), self.primal.outputs, (), self.result)
+
+
+def sparse_body(beside: Beside, arguments: Sequence[Expression]) -> list[py.Statement]:
+    """Those of one whose places are computed."""
+    pattern = Word("pattern")
+    return [
+        Assign(pattern, call(beside.pattern, *arguments)),
+        Return(call("_matrix", pattern, call(beside.values, pattern, *arguments))),
+    ]
+
+
+def symmetric(body: py.Block) -> list[py.Statement]:
+    """The statements with a last one that makes what they return symmetric to the last bit."""
+    *first, last = body
+    assert isinstance(last, Return), "it gives a matrix"
+    matrix = Word("matrix")
+    return [*first, Assign(matrix, last.value), Return(mean_with_transposed(matrix))]
 
 
 def _list(items: Sequence[Expression]) -> Expression:

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DERIVED, DTYPES, INTEGERS, MATRICES, OPTIONS, SAVES, SPARSE, takers
+from ..backends import BACKENDS, DERIVED, DTYPES, INTEGERS, MATRICES, OPTIONS, SAVES, SOLVERS, SPARSE, takers
 from ..backends.options import listed
 from ..errors import SymgradError, TargetError
 from ..later import Later
@@ -124,10 +124,14 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
                        help="The inputs with respect to which these are: x,y. One that is perturbed as a rotation or "
                             'pose: "pose: SE3".  [default: all]')  # fmt: skip
     matrix = click.option("--matrix", type=click.Choice(MATRICES),
-                          help="SciPy: a Jacobian or Hessian is an array or an operator.  [default: dense]")
+                          help="SciPy: the Jacobian is an array, a csr_array, or an operator.  [default: dense]")
+    solver = click.option("--solver", type=click.Choice([*SOLVERS]),
+                          help="SciPy: who calls it: minimize, least_squares and root of scipy.optimize, or a solver "
+                               "that gives the time, or data, first.  [default: optimize]")  # fmt: skip
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
-    for option in (save, checkpoint, lapack, blas, accumulate, prefix, index, dtype, openmp, functions, wrt, matrix):
+    for option in (save, checkpoint, lapack, blas, accumulate, prefix, index, dtype, openmp, functions, wrt, matrix,
+                   solver):
         with_ways = option(with_ways)
     return plainly(with_ways)
 

@@ -176,11 +176,11 @@ def _again(
     return with_outputs(whole, outputs)
 
 
-def slopes_of(found: Function, function: Function, inputs: Sequence[str]) -> Function:
-    """What was found as the Jacobian of a function, or as the Hessian of one scalar, without the values: of a Hessian
-    what is above the diagonal, and on it."""
+def slopes_of(found: Function, function: Function, inputs: Sequence[str], kind: str) -> Function:
+    """What was found as the `jacobian` of a function, or its `hessian`, without the values: of a Hessian what is above
+    the diagonal, and on it."""
     rest, count = found.outputs[len(function.outputs) :], len(inputs)
-    if not function.table[function.outputs[0]].shape and len(function.outputs) == 1:
+    if kind == "hessian":
         rest = rest[count:]
         rest = tuple(rest[i * count + j] for i in range(count) for j in range(i, count)) if len(rest) > 1 else rest
     return with_outputs(found, rest)

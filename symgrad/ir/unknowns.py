@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import TargetError, UnsupportedError
-from ..expr import ONE, Expr, Ref, index, ref, substitute
+from ..expr import ONE, Expr, Ref, index, product, ref, show, substitute, total
+from ..expr.sizes import tidy
 from ..records import replace
 from .data import Function
 from .equations import Dropped, Dtype, Equation
 
 
-def unknowns(function: Function, chosen: Sequence[str] = ()) -> tuple[str, ...]:
+def unknowns(function: Function, chosen: Sequence[str] = (), behind: str = "") -> tuple[str, ...]:
     """The inputs that are the unknown, in the order of the declaration.
 
     chosen  their names; without any it is the first input of real numbers, and the scalars right behind a scalar
+    behind  an input that is the time: then it is as many as there are outputs
     """
     table = single(function).table
-    possible = [n for n in function.inputs if table[n].dtype == Dtype.REAL and not table[n].optional]
+    possible = [n for n in function.inputs if table[n].dtype == Dtype.REAL and not table[n].optional and n != behind]
     wrong = [n for n in chosen if n not in possible]
     if wrong:
         said = f"choose from {', '.join(possible)}" if possible else "no input is a real number that is always given"
@@ -28,13 +30,43 @@ def unknowns(function: Function, chosen: Sequence[str] = ()) -> tuple[str, ...]:
         raise UnsupportedError(
             f"{function.name} has no input that can be the unknown: a solver moves real numbers that are always given."
         )
-    first, *behind = function.inputs[function.inputs.index(possible[0]) :]
+    if behind:
+        return tuple(possible[: len(function.outputs)])
+    first, *rest = function.inputs[function.inputs.index(possible[0]) :]
     found = [first]
-    for name in behind:
+    for name in rest:
         if table[first].shape or name not in possible or table[name].shape:
             break
         found.append(name)
     return tuple(found)
+
+
+def moved_by(function: Function, solver: str, chosen: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The inputs that a solver of SciPy's moves, and the one that it gives before them: "" if it gives none.
+
+    solve_ivp  the time, a scalar, unless it is among the `chosen`; then as many as have derivatives among the outputs
+    curve_fit  data; then all others
+    """
+    if solver == "optimize":
+        return unknowns(function, chosen), ""
+    first, *others = function.inputs
+    table, name = single(function).table, function.name
+    if solver == "curve_fit":
+        if first in chosen or (chosen and {*chosen} != {*others}) or not others:
+            raise TargetError(
+                f"{name}: curve_fit gives data, and then the parameters: all inputs behind the first, {first}. "
+                f"What is neither is an option, as in f(x[n], a; c=1.0)."
+            )
+        return unknowns(function, chosen or others), first
+    timed = first not in chosen and not table[first].shape and bool(others)
+    moved = unknowns(function, chosen, first if timed else "")
+    sizes = [tidy(total(product(table[n].shape) for n in some)) for some in (moved, function.outputs)]
+    if sizes[0] != sizes[1]:
+        raise TargetError(
+            f"{name}: the state is {', '.join(moved)}, of {show(sizes[0])}, and its derivative of {show(sizes[1])}. "
+            f"Say which inputs are the state, as in --to scipy:{'+'.join(function.inputs[: len(function.outputs)])}."
+        )
+    return moved, first if timed else ""
 
 
 def single(function: Function) -> Function:

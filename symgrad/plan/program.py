@@ -205,9 +205,12 @@ class Program:
     saved_presence   optional inputs whose presence backward needs, and that are not saved themselves
     indexed          the subscripts that are taken from data
     unknowns         the inputs that a solver moves, in a language for solvers
+    ahead            the input that a solver gives before it, if it does: the time, or data
+    second           whether the solver minimises: derivatives are second ones of one scalar then
     product          of the Hessian of one scalar output, or the Jacobian of others, with a vector in their shapes:
                      its forward gives what is saved alone, its backward the product
-    matrix           the same derivatives as arrays of output x input; those on the diagonal of a Hessian and above
+    matrix           the same derivatives as arrays of output x input, those on the diagonal of a Hessian and above; or
+                     as a sparse matrix
     pair             whether forward and backward are printed
     beside           what is printed beside them
     """
@@ -222,8 +225,10 @@ class Program:
     saved_presence: tuple[str, ...] = ()
     indexed: tuple[Subscript, ...] = ()
     unknowns: tuple[str, ...] = ()
+    ahead: str = ""
+    second: bool = False
     product: Program | None = None
-    matrix: Program | None = None
+    matrix: Beside | None = None
     pair: bool = True
     beside: tuple[Beside, ...] = ()
 
@@ -235,8 +240,9 @@ class Program:
     @property
     def whole(self) -> tuple[Program, ...]:
         """This, and every other that is printed in the same file."""
-        others = [p for p in (self.product, self.matrix) if p is not None]
-        return (self, *others, *(p for b in self.beside for p in b.programs))
+        product = [] if self.product is None else [self.product]
+        beside = self.beside if self.matrix is None else (self.matrix, *self.beside)
+        return (self, *product, *(p for b in beside for p in b.programs))
 
     @cached_property
     def names(self) -> frozenset[str]:

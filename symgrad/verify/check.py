@@ -377,10 +377,10 @@ class _Checking:
             self.found.fail("sanitizer", self.function.name, said, case)
 
     def _solvers(self, text: Text | None) -> None:
-        unknowns = getattr(self.artefact, "unknowns", ())
-        if unknowns and isinstance(text, NumpyText):
+        solved = getattr(self.artefact, "solved", None)
+        if solved is not None and isinstance(text, NumpyText):
             self._calling("solvers", None)
-            for stage, where, said in Solvers(self.function, unknowns, self.seed).faults(text, self.artefact):
+            for stage, where, said in Solvers(self.function, solved, self.seed).faults(text, self.artefact):
                 self.found.fail(stage, where, said, None)
 
     def _adjoint(self, text: Text | None) -> None:

@@ -23,7 +23,7 @@ from .primitives import functions
 from .rounding import lift, literal, power
 from .rounding.array import Exact, exact
 from .series import NEAR, Choice
-from .text import Fault, Kinds, Steps, Valued, Values, has_backward
+from .text import Fault, Kinds, Steps, Valued, Values, has_backward, written_out
 
 EITHER = "symgrad either"
 _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range
@@ -44,6 +44,13 @@ class _Rows:
 
     def __init__(self, parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> None:
         (self.data, self.indices, self.indptr), self.shape = map(np.asarray, parts), shape
+
+    @property
+    def T(self) -> Any:
+        return written_out(self).T
+
+    def __add__(self, other: Any) -> Any:
+        return written_out(self) + other
 
 
 def _exactly(value: Any = 0) -> Any:

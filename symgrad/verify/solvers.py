@@ -25,7 +25,7 @@ from .reference import Declaration
 from .rounding import DOUBLE, lift, rounding
 from .sizes import choose, cost, defined, fitting
 from .symmetric import directions
-from .text import Array, moved
+from .text import Array, moved, written_out
 
 DIGITS = 200
 STEP = 60  # decimal places of the step, whose square is the error of a difference
@@ -46,6 +46,7 @@ class _Products:
 
     def differing(self, name: str, value: Any, tolerance: Any) -> Iterator[tuple[str, str]]:
         """Where a matrix is another: (what was asked, in words)."""
+        value = written_out(value) if hasattr(value, "indptr") else value
         if np.shape(value) != self.shape:
             yield name, f"has shape {np.shape(value)} instead of {self.shape}"
             return
@@ -61,14 +62,16 @@ class _Products:
 
 
 class Solvers:
-    """The check of one file: `unknowns` are the inputs that its solvers move."""
+    """The check of one file: `solved` says which inputs its solver moves (`unknowns`), which one it gives before them
+    (`ahead`), and its name (`solver`)."""
 
-    def __init__(self, function: Function, unknowns: Sequence[str], seed: int) -> None:
+    def __init__(self, function: Function, solved: Mapping[str, Any], seed: int) -> None:
         self.function = single(function)
-        self.unknowns = unknowns
+        self.unknowns: Sequence[str] = solved["unknowns"]
+        self.ahead, self.solver = solved["ahead"], solved["solver"]
         self.declaration = Declaration(self.function)
         self.rng = np.random.default_rng([seed, 23])
-        self.is_scalar = is_scalar(function)
+        self.is_scalar = self.solver == "optimize" and is_scalar(function)
 
     def faults(self, text: NumpyText, module: Any) -> Iterator[tuple[str, str, str]]:
         """What is wrong: (stage, where, what), at one point of each kind of numbers."""
@@ -103,6 +106,7 @@ class _Asked:
     def __init__(self, solvers: Solvers, case: Case) -> None:
         self.function, self.declaration, self.unknowns = solvers.function, solvers.declaration, solvers.unknowns
         self.outputs, self.is_scalar = solvers.function.outputs, solvers.is_scalar
+        self.solver, self.ahead = solvers.solver, solvers.ahead
         self.inputs: Mapping[str, Any] = case.inputs
         self.options = case.options
         self.steps = directions(self.function, self.unknowns, self.inputs, solvers.rng)
@@ -129,37 +133,39 @@ class _Asked:
 
     # calls
 
-    def _arguments(self, given: Callable[[Any], Any], module: Mapping[str, Any], name: str) -> list[Any]:
-        """What stands behind the vectors: sizes that the text asks for, and the other inputs."""
+    def _called(self, module: Mapping[str, Any], given: Callable[[Any], Any], name: str, *vectors: Any) -> Any:
+        """What a function gives that a solver calls with some vectors: other arguments stand around them."""
+        options = {o: v if isinstance(v, int) else given(v)[()] for o, v in self.options.items()}
+        before = [] if self.solver == "optimize" else [given(self.inputs[self.ahead] if self.ahead else 0.0)]
+        if self.solver == "curve_fit":
+            return module[name](*before, *vectors[0], **options)
         code = module[name].__code__
-        named = code.co_varnames[: code.co_argcount][2 if name == "hessp" else 1 :]
+        rest = code.co_varnames[len(before) + len(vectors) : code.co_argcount]
         sizes = {
             str(e): size
             for n in self.unknowns
             for e, size in zip(self.function.table[n].shape, np.shape(self.inputs[n]), strict=False)
         }
-        return [sizes[p] if p in sizes and p not in self.inputs else given(self.inputs[p]) for p in named]
+        others = [sizes[p] if p in sizes and p not in self.inputs else given(self.inputs[p]) for p in rest]
+        return module[name](*before, *vectors, *others, **options)
 
     def results(self, module: Mapping[str, Any], given: Callable[[Any], Any]) -> Iterator[tuple[str, Any, Any]]:
         """(what was asked, what came, what should have come)."""
-        x = given(_flat([self.inputs[n] for n in self.unknowns]))
         direction, seed = _flat([self.steps[n] for n in self.unknowns]), _flat([self.seeds[n] for n in self.outputs])
-        p = given(direction)
-        options = {o: v if isinstance(v, int) else given(v)[()] for o, v in self.options.items()}
+        x, p = given(_flat([self.inputs[n] for n in self.unknowns])), given(direction)
         if self.is_scalar:
-            value, gradient = module["fun_and_grad"](x, *self._arguments(given, module, "fun_and_grad"), **options)
+            value, gradient = self._called(module, given, "fun_and_grad", x)
             yield "fun_and_grad[0]", [value], self.value
             yield "fun_and_grad[1]", gradient, self.gradient
-            product = module["hessp"](x, p, *self._arguments(given, module, "hessp"), **options)
-            yield "hessp", product, self.product
+            yield "hessp", self._called(module, given, "hessp", x, p), self.product
             if "hess" in module:
-                matrix = module["hess"](x, *self._arguments(given, module, "hess"), **options)
                 both = direction, self.product
-                yield "hess", matrix, _Products((len(direction),) * 2, both, both, True)
+                products = _Products((len(direction),) * 2, both, both, True)
+                yield "hess", self._called(module, given, "hess", x), products
             return
-        others = self._arguments(given, module, "residuals")
-        yield "residuals", module["residuals"](x, *others, **options), self.value
-        jacobian = module["jac"](x, *others, **options)
+        values = "residuals" if self.solver == "optimize" else "fun"
+        yield values, self._called(module, given, values, x), self.value
+        jacobian = self._called(module, given, "jac", x)
         if hasattr(jacobian, "matvec"):
             yield "jac.matvec", jacobian.matvec(p), self.product
             yield "jac.rmatvec", jacobian.rmatvec(given(seed)), self.gradient
@@ -187,9 +193,9 @@ class _Asked:
             return held[-1]
 
         try:
-            first = [(n, v) for n, v, _ in self.results(module, given)]
+            first = [(n, _memory(v)) for n, v, _ in self.results(module, given)]
             kept = [np.array(v) for _, v in first]
-            again = [(n, v) for n, v, _ in self.results(module, given)]
+            again = [(n, _memory(v)) for n, v, _ in self.results(module, given)]
         except Exception:
             return  # said by `compared`
         every = [(n, v) for n, v in (*first, *again) if isinstance(v, np.ndarray)]
@@ -213,6 +219,11 @@ def _differing(expected: Array, name: str, value: Any, tolerance: Any) -> Iterat
             if not abs(a - b) <= room:
                 yield f"{name}[{k}]", f"{mp.nstr(a, 17)} instead of {mp.nstr(b, 17)}"
                 break
+
+
+def _memory(value: Any) -> Any:
+    """The array that a result is in; the entries of a sparse one."""
+    return value.data if hasattr(value, "indptr") else value
 
 
 def _own(value: Any) -> Any:

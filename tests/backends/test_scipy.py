@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize
+from scipy.integrate import solve_ivp
 from scipy.sparse.linalg import aslinearoperator, lsmr
 
 import symgrad as sg
@@ -43,22 +44,12 @@ SHAPES = [  # (formula, target): how the flat unknown gets its shapes
     ("f(x[n], y[n], z[2]) = sum[i](x[i]**2*exp(y[i]*z[1]))*z[0]", "scipy:x+y+z"),
     ("f(x[n,n]) = sum[i,j](sin(x[i,j])*x[j,i])", "scipy"),
     ("f(x[n,m])[i] = sum[j](sin(x[i,j]))", "scipy"),
-    ("f(x[..., d], y[d]) = sum[..., i](sin(x[..., i]*y[i]))", "scipy"),
-    ("f(x[...], y[...]) = mean[...]((x[...] - y[...])**4)", "scipy"),
-    ("f(x[...], y[...]) = mean[...]((x[...] - y[...])**4)", "scipy:x+y"),
     ("f(x[..., k], y[k])[...] = sum[i](x[..., i]**2*exp(y[i]))", "scipy"),
     ("f(x[n,k], w[m,k], b[m]?)[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]", "scipy:w"),
     ("f(direction[n], v[n], size; flat=2.0)[i] = direction[i]*v[i]**flat*size", "scipy:v+size"),
     ("f(value[n], prepared[n], unknown) = sum[i](value[i]**3*prepared[i])*unknown**2", "scipy:value+unknown"),
-    ("f(a[n,n], b[n]): z = solve(a, b); out = sum[i](z[i]**2)", "scipy"),
-    ("f(a[n,n], b[n]) = solve(a, b)", "scipy"),
-    ("f(a[n,n], b[n]) = solve(a, b)", "scipy:b"),
-    ("f(a[n,n], b[n]) = solve(a, b)", "scipy:a+b"),
-    ("f(a[..., n, n], b[..., n])[...] = slogdet_log(a)[...]*sum[i](solve(a, b)[..., i])", "scipy"),
-    ("f(a[n,n]) = cholesky(a)", "scipy"),
     ("f(a[m,n]) = svdvals(a)", "scipy"),
     ("f(a[m,n]) = pinv(a)", "scipy"),
-    ("f(a[n,n]) = expm(a)", "scipy"),
     ("f(x[n], i[m]: int, c) = sum[k](x[i[k]]**3)*c", "scipy"),
     ("f(x[n]): h[0] = x[0]; h[t+1] = tanh(h[t]*x[t]); out = h[n]", "scipy"),
     ("f(x[n]): h[0] = x[0]; h[t+1] = tanh(h[t]*x[t]); out[i] = h[i]", "scipy"),
@@ -71,11 +62,23 @@ SHAPES = [  # (formula, target): how the flat unknown gets its shapes
     ("f(x, y) = x*y, x**2, sin(x)", "scipy"),
     ("f(x, y[n]) -> a, b: a[i] = x*exp(y[i]); b = sum[i](y[i]**2*x)", "scipy:x+y"),
     ("f(x, y[n]) -> a, b: a[i] = 3*y[i]; b = 2*x", "scipy"),
+    ("f(x[n,m], a[k,n])[i,j] = sum[l](a[i,l]*x[l,j])", "scipy"),
+    ("f(x[n], a[k,n])[i] = sum[l](a[i,l]*x[l])", "scipy"),
+]
+WHOLE = [  # no sparse matrix is there for them: functions of whole matrices, and sums over packs
+    ("f(x[..., d], y[d]) = sum[..., i](sin(x[..., i]*y[i]))", "scipy"),
+    ("f(x[...], y[...]) = mean[...]((x[...] - y[...])**4)", "scipy"),
+    ("f(x[...], y[...]) = mean[...]((x[...] - y[...])**4)", "scipy:x+y"),
+    ("f(a[n,n], b[n]): z = solve(a, b); out = sum[i](z[i]**2)", "scipy"),
+    ("f(a[n,n], b[n]) = solve(a, b)", "scipy"),
+    ("f(a[n,n], b[n]) = solve(a, b)", "scipy:b"),
+    ("f(a[n,n], b[n]) = solve(a, b)", "scipy:a+b"),
+    ("f(a[..., n, n], b[..., n])[...] = slogdet_log(a)[...]*sum[i](solve(a, b)[..., i])", "scipy"),
+    ("f(a[n,n]) = cholesky(a)", "scipy"),
+    ("f(a[n,n]) = expm(a)", "scipy"),
     ("f(a[n,n], b[n]) -> c, d: z = solve(a, b); c = sum[i](z[i]**2); d[i,j] = z[i]*b[j]", "scipy:b"),
     ("f(x[...], y, z[2]) = sum[...]((x[...] - y)**4*exp(z[1]*x[...]))", "scipy:x+y+z"),
     ("f(x[...], y, z[2]) -> a, b: a = sum[...]((x[...] - y)**4); b[...] = x[...]*y*z[0]", "scipy:x+y+z"),
-    ("f(x[n,m], a[k,n])[i,j] = sum[l](a[i,l]*x[l,j])", "scipy"),
-    ("f(x[n], a[k,n])[i] = sum[l](a[i,l]*x[l])", "scipy"),
 ]
 
 
@@ -83,11 +86,19 @@ def declared(what):
     return sg.parse(what) if isinstance(what, str) else what
 
 
-@pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("formula, to", SHAPES)
+CASES = [(*row, matrix) for matrix in MATRICES for row in (SHAPES if matrix == "sparse" else [*SHAPES, *WHOLE])]
+
+
+@pytest.mark.parametrize("formula, to, matrix", CASES)
 def test_agrees(formula, to, matrix):
     report = sg.check(sg.parse(formula), to=to, matrix=matrix)
     assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("formula, to", WHOLE)
+def test_no_sparse_matrix(formula, to):
+    with pytest.raises(UnsupportedError, match=r"no equation for each of its elements|stands for any number of axes"):
+        sg.generate(sg.parse(formula), to=to, matrix="sparse")
 
 
 @pytest.mark.parametrize("name", MINIMA)
@@ -175,6 +186,8 @@ MUTANTS = [  # (declaration, target, matrix, what is printed, what stands in its
     (EACH, "scipy", "dense", "return _flat(value)", "return 2 * _flat(value)", "residuals"),
     (EACH, "scipy", "dense", "return out_by_w", "return -out_by_w", "jac @ v"),
     (EACH, "scipy", "dense", "return out_by_w", "return out_by_w[None]", "jac: has shape (1, 2, 2) instead of (2, 2)"),
+    (EACH, "scipy", "sparse", "_entries(pattern, out_by_w)", "_entries(pattern, -out_by_w)", "jac @ v"),
+    (PAIR, "scipy:x+y", "sparse", "1 + np.arange(n)", "np.arange(n)", "hess"),
     (CURVE, "scipy", "dense", "[exp_b, -a * (t * exp_b)]", "[-a * (t * exp_b), exp_b]", "jac @ v"),
     (CURVE, "scipy", "dense", "axis=-1)", "axis=0)", "jac @ v"),
     (POWER, "scipy", "dense", "_prepared(w, x, c=c)", "_prepared(w, x)", "hessp"),
@@ -208,7 +221,7 @@ def test_integers_are_refused():
 
 
 def test_a_form_that_there_is_not():
-    with pytest.raises(TargetError, match=r"'full' is no form of a Jacobian\. Choose from dense, operator"):
+    with pytest.raises(TargetError, match=r"'full' is no form of a Jacobian\. Choose from dense, sparse, operator"):
         sg.generate(sg.parse(DECAY), to="scipy", matrix="full")
 
 
@@ -296,3 +309,82 @@ def test_bundle_adjustment(matrix):
     args = 4, 15, observed, camera, point
     fit = optimize.least_squares(module.residuals, start, module.jac, args=args, x_scale=0.1)
     assert fit.cost < 1e-10
+
+
+LOTKA = "lotka(t, y[2], a, b): out[0] = a*y[0] - b*y[0]*y[1]; out[1] = b*y[0]*y[1] - a*y[1]*t"
+ROBERTSON = """robertson(t, x, y, z; a=0.04, b=3e7, c=1e4) = (
+    -a*x + c*y*z, a*x - c*y*z - b*y**2, b*y**2)"""
+REACTION = """reaction(t, u[n], d)[i] = d*n**2*(where(i > 0, u[i-1], u[i]) - 2*u[i] + where(i < n-1, u[i+1], u[i]))
+    + 100*u[i]**2*(1 - u[i])"""
+GAUSSIAN = "gaussian(t[n], height, center, width)[i] = height*exp(-(t[i] - center)**2/width**2)"
+FOR_OTHERS = [  # (formula, target, solver, matrix)
+    (LOTKA, "scipy", "solve_ivp", "dense"),
+    (LOTKA, "scipy:y", "solve_ivp", "sparse"),
+    (ROBERTSON, "scipy", "solve_ivp", "dense"),
+    (REACTION, "scipy", "solve_ivp", "sparse"),
+    ("vdp(x, v; mu=5.0) = v, mu*(1-x**2)*v - x", "scipy:x+v", "solve_ivp", "dense"),  # without the time
+    ("logistic(u[n])[i] = u[i]*(1 - u[i])", "scipy", "solve_ivp", "sparse"),
+    ("decay(t, x; k=5.0) = -k*x*sin(t)", "scipy", "solve_ivp", "dense"),
+    ("f(t, x[n,m], v[n,m], k) -> a, b: a[i,j] = v[i,j]; b[i,j] = -k*x[i,j]*t", "scipy", "solve_ivp", "dense"),
+    ("f(t, x[n], a[n,n]): k = expm(a); out[i] = sum[j](k[i,j]*x[j])*t", "scipy", "solve_ivp", "dense"),
+    (GAUSSIAN, "scipy", "curve_fit", "dense"),
+    ("model(t[n,2], a, w[2]; c=1.0)[i] = a*exp(-w[0]*t[i,0]) + w[1]*t[i,1]*c", "scipy", "curve_fit", "dense"),
+]
+
+
+@pytest.mark.parametrize("formula, to, solver, matrix", FOR_OTHERS)
+def test_others_agree(formula, to, solver, matrix):
+    report = sg.check(sg.parse(formula), to=to, solver=solver, matrix=matrix)
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("method", ["BDF", "Radau"])
+@pytest.mark.parametrize("matrix", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    "formula, start, end, args",
+    [(ROBERTSON, [1.0, 0.0, 0.0], 1e4, ()), (REACTION, (np.arange(60) < 6).astype(float), 1.0, (0.01,))],
+)
+def test_a_stiff_equation(formula, start, end, args, matrix, method):
+    module = sg.load(sg.parse(formula), to="scipy", check=False, solver="solve_ivp", matrix=matrix)
+    told = {"method": method, "args": args, "rtol": 1e-7, "atol": 1e-10}
+    calls = []
+
+    def fun(*given):
+        calls.append(1)
+        return module.fun(*given)
+
+    without, lazily = solve_ivp(fun, (0, end), start, **told), len(calls)
+    calls.clear()
+    found = solve_ivp(fun, (0, end), start, jac=module.jac, **told)
+    assert found.success
+    assert_allclose(found.y[:, -1], without.y[:, -1], rtol=1e-4, atol=1e-7)
+    if method == "BDF" and len(start) > 3:  # Radau asks for few Jacobians, and a difference of 3 unknowns is 3 calls
+        assert len(calls) + found.njev < lazily
+
+
+def test_curve_fit():
+    module = sg.load(sg.parse(GAUSSIAN), to="scipy", check=False, solver="curve_fit")
+    y = module.fun(T, 2.0, 1.5, 0.7) + 0.01 * np.random.default_rng(3).standard_normal(T.size)
+    told = {"p0": [1.0, 1.0, 1.0], "full_output": True}
+    found, covariance, info, *_ = optimize.curve_fit(module.fun, T, y, jac=module.jac, **told)
+    known, expected, without, *_ = optimize.curve_fit(module.fun, T, y, **told)
+    assert_allclose(found, known, rtol=1e-5)
+    assert_allclose(covariance, expected, rtol=1e-3)
+    assert info["nfev"] < without["nfev"] / 2
+    assert_allclose(optimize.curve_fit(module.fun, T, y, jac=module.jac)[0], known, rtol=1e-5)  # it counts parameters
+
+
+VDP, LINE = "vdp(x, v) = v, (1 - x**2)*v - x", "f(a, b, t[n])[i] = a*t[i] + b"
+OTHERS_REFUSED = [
+    (VDP, {"solver": "solve_ivp"}, r"vdp: the state is v, of 1, and its derivative of 2\. .* --to scipy:x\+v"),
+    (LINE, {"solver": "curve_fit", "to": "scipy:a+b"}, r"f: curve_fit gives data, and then the parameters"),
+    (LOTKA, {"solver": "solve_ivp", "matrix": "operator"}, r"solve_ivp does not take .*=operator, but as dense or sp"),
+    (LOTKA, {"solver": "odeint"}, r"'odeint' is no solver that is known\. Choose from optimize, curve_fit"),
+    (LOTKA, {"solver": "solve_ivp", "to": "numpy"}, r"solver is an option of scipy, and numpy has none such"),
+]
+
+
+@pytest.mark.parametrize("formula, options, said", OTHERS_REFUSED)
+def test_what_others_are_refused(formula, options, said):
+    with pytest.raises(TargetError, match=said):
+        sg.generate(sg.parse(formula), **{"to": "scipy", **options})
