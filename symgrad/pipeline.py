@@ -184,18 +184,23 @@ def _matrix(function: Function, backend: Backend, moved: Sequence[str], second: 
 
 def _beside(function: Function, what: str, backend: Backend) -> Beside:
     """The plan of the forward alone of what is derived of a function, or of the function; and its results, arranged."""
-    own = replace(stable(asked_for(function, what, backend.options.wrt)), name=function.name)  # that messages name
+    loops = backend.style == "loops"
+    asked = asked_for(function, what, backend.options.wrt, loops)
+    own = replace(stable(asked), name=function.name)  # that messages name
     if is_sparse(what):
         _refuse_sparse(function, what, backend)
         return _sparse(function, what, own, backend, backend.options.wrt)
+    partial = loops and what != "forward" and len(own.outputs) > 1
     count = len(chosen(derive(function), unperturbed(backend.options.wrt))) if what != "forward" else 0
-    return Beside(what, _alone(own, own.outputs, backend), arranged(what, function.outputs, own.outputs, count))
+    results = arranged(what, function.outputs, own.outputs, count)
+    return Beside(what, _alone(own, own.outputs, backend, partial), results)
 
 
-def _alone(function: Function, outputs: Sequence[str], backend: Backend) -> Program:
-    """The plan of the forward alone of a function, for some of its outputs."""
+def _alone(function: Function, outputs: Sequence[str], backend: Backend, partial: bool = False) -> Program:
+    """The plan of the forward alone of a function, for some of its outputs; `partial` as `plan` takes it."""
     own = with_outputs(function, outputs)
-    return plan(simplify(Derivative(own, own, (), ())), backend.dialect, backend.style, backend.calls)
+    alone = simplify(Derivative(own, own, (), ()))
+    return plan(alone, backend.dialect, backend.style, backend.calls, partial=partial)
 
 
 def _refuse_sparse(function: Function, what: str, backend: Backend) -> None:
@@ -229,8 +234,11 @@ def _sparse(
     return Beside(f"{kind}_sparse", _alone(own, (*values, *sparse.parts), backend), results, sparse)
 
 
-def asked_for(function: Function, what: str, wrt: Sequence[str]) -> Function:
-    """The function of a name in a file: what is derived of the declaration, or the declaration."""
+def asked_for(function: Function, what: str, wrt: Sequence[str], loops: bool = False) -> Function:
+    """The function of a name in a file: what is derived of the declaration, or the declaration; as a language of
+    `loops` computes it best."""
+    if what == "gauss_newton" and loops:
+        return _derived_as(function, what, wrt, lines=True)
     return function if what == "forward" else derived(function, what, wrt)
 
 
@@ -425,6 +433,11 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
     Those of "gauss_newton" are numbers, arrays of literal size, or one array by another: UnsupportedError tells
     otherwise.
     """
+    return _derived_as(declaration, what, wrt)
+
+
+def _derived_as(declaration: Declaration, what: str, wrt: str | Sequence[str], lines: bool = False) -> Function:
+    """The same; `lines` as `gauss_newton_of` takes it."""
     if what not in (*DERIVED, *SPARSE):
         known = ", ".join((*DERIVED, *SPARSE))
         raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {known}.")
@@ -460,8 +473,10 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
         function = sparse_of(of, others, inputs, of.primal.outputs[count:])
     elif what == "hessian":
         function = hessian_of(derivative.primal, of, others, inputs)
+    elif what == "jacobian":
+        function = jacobian_of(of, others, inputs)
     else:
-        function = (jacobian_of if what == "jacobian" else gauss_newton_of)(of, others, inputs)
+        function = gauss_newton_of(of, others, inputs, lines)
     return resting(shorter(function, of.primal.writers), moves)
 
 

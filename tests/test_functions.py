@@ -16,6 +16,7 @@ from symgrad.backends import DERIVED
 from symgrad.cli import main
 from symgrad.errors import TargetError, UnsupportedError
 from symgrad.pipeline import printed
+from symgrad.verify.text import flat
 
 x, y, z = sympy.symbols("x y z", real=True)
 SCALAR = "f(x, y) = x**2*y + exp(x*y)"
@@ -26,9 +27,12 @@ ARRAYS = "f(x[n], y[n]) = sum[i](x[i]**3*y[i])"
 PAIRS = "f(p[2], q[2]) -> out: out[0] = p[0]*q[0]; out[1] = p[1]*q[1]"
 TWO = "f(p[2], q[2]) -> a, b: a[0] = p[0]*q[0]; a[1] = p[1]*q[1]; b[0] = sin(p[1]); b[1] = p[0]**3"
 MANY = f"f(p[8], q[8]) = {' + '.join(f'p[{k}]**2*q[{k}]' for k in range(8))}"  # components, too many for units
+NINE = "f(x[9])[i] = sin(x[i])*sum[j](x[j]**2)"  # of which J^T J is a product of matrices
 CHAIN = "f(x[n]) = sum[i:n-1]((x[i+1] - x[i]**2)**2)"
 NORMED = "f(x[..., n], w[n])[..., i] = x[..., i]*w[i]/sum[j](x[..., j]**2)"
 GATHERED = "f(x[n], t[m]: int)[e] = x[t[e]]**2"
+POLAR = "polar(r, t) = (r*cos(t), r*sin(t))"
+SOFTMAX = "f(x[..., n])[..., i] = exp(x[..., i])/sum[j](exp(x[..., j]))"
 MATHEMATICS = {SCALAR: [x**2 * y + sympy.exp(x * y)], SEVERAL: [x**2 * y, sympy.sin(x * y) / x, sympy.exp(x) + y]}
 POINTS = np.random.default_rng(3).uniform(0.3, 1.7, (2, 5))
 each_language = pytest.mark.parametrize("to", ["numpy", "c"])
@@ -114,7 +118,7 @@ def test_how_results_are_arranged(what, text, wrt, results):
 
 
 CHECKED = [  # formula, functions, inputs
-    ("polar(r, t) = (r*cos(t), r*sin(t))", "jacobian,gauss_newton,jvp", "t, r"),  # in another order
+    (POLAR, "jacobian,gauss_newton,jvp", "t, r"),  # in another order
     (SCALAR, ",".join(DERIVED), "y, x"),
     (ARRAYS, "hessian,hvp,value_and_gradient,jvp,jacobian", "y, x"),
     ("f(gradient_x, x) = gradient_x*x**2", "gradient,hessian,hvp", ""),  # names that gradients would have
@@ -161,6 +165,13 @@ MISTAKES = [  # of one line of the printed text
     ("c", SEVERAL, "jacobian", "    jacobian[5] = 1.0;\n", ""),
     ("c", SEVERAL, "jacobian", "jacobian[b * 3 * 2] = 2.0 * x[b] * y[b];", "jacobian[b * 3 * 2] = x[b] * y[b];"),
     ("c", SEVERAL, "jacobian", "    *out2 = exp_x + y;\n", ""),
+    ("c", SEVERAL, "jacobian", "    if (jacobian) {", "    if (out0) {"),
+    ("c", SEVERAL, "jacobian", "        jacobian[5] = 1.0;\n    }\n", "    }\n    jacobian[5] = 1.0;\n"),
+    ("c", POLAR, "jacobian", "!out0 || !out1 || !jacobian", "!out0 || !out1"),
+    ("c", POLAR, "jacobian", "jacobian ? jacobian + 4 * b : NULL", "jacobian + 4 * b"),
+    ("c", SOFTMAX, "jacobian", "    out = out ? out : work;\n", ""),
+    ("c", SEVERAL, "gauss_newton", "    jtj[2] = jtj_0_1;\n", "    jtj[2] = -jtj_0_1;\n"),
+    ("c", SEVERAL, "gauss_newton", "    jtj[2] = jtj_0_1;\n", ""),
     ("c", SCALAR, "hessian", "hessian[3] = ", "hessian[3] = -"),
     ("c", ARRAYS, "hvp", "product_y[i] = ", "product_y[i] = 2.0 * "),
 ]
@@ -236,6 +247,28 @@ def test_a_mistake_in_the_derivation_is_found(text, what, wrong, monkeypatch):
     assert any(f.stage == "witnesses" for f in report.failures), report
 
 
+PARTIAL = [  # what, of which formula, the inputs, and what may be left out
+    ("jacobian", SEVERAL, POINTS, (("out0",), ("jacobian",), ("out0", "out1", "out2"))),
+    ("gauss_newton", ROTATION, (np.array([0.3, 0.4, 0.5]), 0.7), (("jacobian",), ("out0", "jtj"), ("jacobian", "jtr"))),
+    ("gauss_newton", NINE, (np.arange(9.0),), (("jacobian",), ("out", "jacobian", "jtr"), ("out", "jtj"))),
+    ("jacobian", SOFTMAX, (POINTS,), (("out",), ("out_by_x",))),
+    ("value_and_gradient", ARRAYS, POINTS, (("out",), ("gradient_x",), ("out", "gradient_y"))),
+    ("hessian", QUADRIC, (POINTS[0][:2], 0.3), (("out", "p_by_p"), ("gradient_p", "s_by_p"))),
+]
+
+
+@pytest.mark.parametrize(("what", "text", "inputs", "some"), PARTIAL)
+def test_results_in_c_may_be_left_out(what, text, inputs, some):
+    f = sg.load(sg.parse(text), to="c", functions=(what,))
+    names = printed(sg.parse(text), "c", {"functions": (what,)}).program.beside[0].program.forward.returns
+    everything = dict(zip(names, flat(getattr(f, what)(*inputs)), strict=True))
+    for absent in some:
+        found = dict(zip(names, flat(getattr(f.without(*absent), what)(*inputs)), strict=True))
+        assert {name for name, value in found.items() if value is None} == {*absent}
+        for name in found.keys() - {*absent}:
+            close(found[name], everything[name])
+
+
 REFUSED = [
     ({"functions": "jacobian, curl"}, TargetError, "'curl' is no function that is printed. Choose from forward, back"),
     ({"functions": ()}, TargetError, "No function is asked for. Choose from forward, backward, gradient"),
@@ -254,7 +287,7 @@ def test_of_integers_nothing_is_derived(what):
 
 
 def test_columns_stand_in_the_order_of_the_inputs_that_are_named():
-    polar = sg.load(sg.parse("polar(r, t) = (r*cos(t), r*sin(t))"), functions=("jacobian",), wrt="t, r")
+    polar = sg.load(sg.parse(POLAR), functions=("jacobian",), wrt="t, r")
     assert np.array_equal(polar.jacobian(2.0, 0.0)[1], [[0, 1], [2, 0]])
 
 

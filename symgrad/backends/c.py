@@ -179,7 +179,10 @@ class C(Backend):
             both = [memory_per_turn(nest) for nest in both]
         found = []
         for which, nest in zip(PAIR, both, strict=True):
-            lifted = loop_of_vectors(nest, whole, self.options) if point else None
+            own = nest
+            if point and program.partial:  # the loop over points computes everything
+                own = nests(replace(flat, partial=False), language)[PAIR.index(which)]
+            lifted = loop_of_vectors(own, whole, self.options) if point else None
             found.append(_Part(which, which, program, flat, whole, point is not None, nest, lifted))
         return found
 
@@ -193,7 +196,7 @@ class C(Backend):
         if part.lifted is not None:
             lifted, far = part.lifted
             many = Builder(part.whole, own_batch, lifted, sizes, False, options, file, word, batch=True)
-            return [one, many.printed((one.function, far) if far else None)]
+            return [one, many.printed(one.function, far)]
         # an exported function that is not inline may be replaced when it is linked, and so is called
         inlined = replace(one, function=replace(one.function, inline=True))
         return [inlined, batch(one, part.program.derivative.primal.packs[0], part.program, file)]

@@ -15,7 +15,20 @@ from ..plan.loops import Guard, Local, Loop, Nest, Node, Store, at_each_point, e
 from ..records import replace
 from ..source import tree
 from ..source.names import Scope
-from ..source.tree import SIZE, Call, Element, Expression, Function, If, Name, Number, Operation, Parameter, Type
+from ..source.tree import (
+    SIZE,
+    Call,
+    Element,
+    Expression,
+    Function,
+    If,
+    Name,
+    Number,
+    Operation,
+    Parameter,
+    Type,
+    joined,
+)
 from .c_expressions import operators_in, vectors_in
 from .c_names import File
 from .c_print import INSTRUCTIONS, LIBM
@@ -167,6 +180,13 @@ def again(function: Function, far: str, given: Sequence[Parameter], b: str, prog
     why = tree.Comment(("angles beyond the reach of the functions for vectors",))
     some = Operation("gt", (Name(far), Number("0.0", True)))
     return If(some, (why, one_by_one(function, given, b, program)))
+
+
+def some_only(function: Function, given: Sequence[Parameter], b: str, program: Program) -> If:
+    """Every point by itself, if some results are not asked for: no condition stands in the loop of vectors."""
+    why = tree.Comment(("what is asked for, at each point by itself",))
+    absent = joined("or", [Operation("not", (Name(p.name),)) for p in given if p.role == "output"])
+    return If(absent, (why, one_by_one(function, given, b, program), tree.Return()))
 
 
 def _is_batched(p: Parameter, program: Program) -> bool:

@@ -104,7 +104,7 @@ class Body:
     def workspaces(self) -> dict[str, tuple[tuple[Expr, ...], ...]]:
         """Per parameter that is memory to work in, the shapes of the temporaries that stand there."""
         found: dict[str, list[tuple[Expr, ...]]] = {name: [] for name in WORKSPACES}
-        for array in (*self._work, *self._lent):
+        for array in (*self._work, *(a for a in self._lent if not _is_small(a))):
             found[self._workspace(array)].append(array.shape)
         return {name: tuple(shapes) for name, shapes in found.items() if shapes}
 
@@ -141,20 +141,25 @@ class Body:
             length = self.build.as_kind(product(array.shape), SIZE)
             found.append(tree.Array(self._named(array.name), Type(ELEMENT[array.dtype]), length))
         for array in (*self._work, *self._lent):
-            work = self._workspace(array)
-            before = taken.setdefault(work, {})
-            offset = sum((number * size for size, number in before.items()), ZERO)
-            place: Expression = Name(self._names.work(work))
-            if offset is not ZERO:
-                place = Operation("add", (place, self.build.as_kind(offset, SIZE)))
-            size = product(array.shape)
-            before[size] = before.get(size, 0) + 1
-            if array.stands_for is None:
-                kind = Type(WORKSPACES[work], pointer=True, alone=True)
-                found.append(tree.Local(self._named(array.name), kind, place))
-                continue
             kind = Type(ELEMENT[array.dtype], pointer=True)
-            place = tree.Cast(kind, place) if array.dtype is Dtype.BOOL else place
+            size = product(array.shape)
+            if array.stands_for is not None and _is_small(array):
+                own = self._names.new(f"{self._named(array.stands_for)}_memory")
+                found.append(tree.Array(own, Type(kind.of), self.build.as_kind(size, SIZE)))
+                place: Expression = Name(own)
+            else:
+                work = self._workspace(array)
+                before = taken.setdefault(work, {})
+                offset = sum((number * size for size, number in before.items()), ZERO)
+                place = Name(self._names.work(work))
+                if offset is not ZERO:
+                    place = Operation("add", (place, self.build.as_kind(offset, SIZE)))
+                before[size] = before.get(size, 0) + 1
+                if array.stands_for is None:
+                    kind = Type(WORKSPACES[work], pointer=True, alone=True)
+                    found.append(tree.Local(self._named(array.name), kind, place))
+                    continue
+                place = tree.Cast(kind, place) if array.dtype is Dtype.BOOL else place
             given = Name(self._named(array.stands_for))
             value = Operation("select", (given, given, place))
             if array.name == array.stands_for:
@@ -405,14 +410,18 @@ def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Arr
     """The temporaries on the stack, in the workspace, and those that only stand in for a result."""
     fixed, work, lent = [], [], []
     for array in arrays:
-        count = product(array.shape)
         if array.stands_for is not None:
             lent.append(array)
-        elif isinstance(count, Const) and count.value <= SMALL:
+        elif _is_small(array):
             fixed.append(array)
         else:
             work.append(array)
     return fixed, work, lent
+
+
+def _is_small(array: Array) -> bool:
+    count = product(array.shape)
+    return isinstance(count, Const) and count.value <= SMALL
 
 
 def _row_name(element: Ref, word: str) -> str:

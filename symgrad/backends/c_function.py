@@ -31,7 +31,7 @@ from ..source.tree import (
     statements_in,
 )
 from . import c_vector
-from .c_batch import about_batch, again
+from .c_batch import about_batch, again, some_only
 from .c_body import ELEMENT, WORKSPACES, Body
 from .c_expressions import Expressions
 from .c_names import File, Names
@@ -98,11 +98,12 @@ class Builder:
         wishes |= {name: f"{name}_option" for name in self._real_options}
         return Names(nest, fixed, wishes, file, [f"{primal.name}_{self._word}"] if self._batch else [])
 
-    def printed(self, beyond: tuple[Function, str] | None = None) -> Printed:
+    def printed(self, point: Function | None = None, far: str | None = None) -> Printed:
         """The function, with the parameters that its body uses.
 
-        beyond  the function of one point, which computes each where the batch has angles beyond the reach of the
-                functions for vectors; and the scalar that counts these
+        point  of a batch the function of one point: it computes each where not all results are asked for, or there are
+               angles beyond the reach of the functions for vectors
+        far    the scalar that counts these, if there may be such
         """
         build = self._body.build
         checks = [s for s in self._program.indexed if s.element.name in self._procedure.reads]
@@ -124,10 +125,12 @@ class Builder:
                 for name in self._body.workspaces
             ),
         )
-        if beyond is not None:
-            point, far = beyond
+        if point is not None:
             (counter,) = {s.index for s in statements_in(body) if isinstance(s, Loop)}
-            body = (*body, again(point, self._called(far), parameters, counter, self._program))
+            if self._program.partial:
+                body = (some_only(point, parameters, counter, self._program), *body)
+            if far is not None:
+                body = (*body, again(point, self._called(far), parameters, counter, self._program))
         end = "_batch" if self._batch else ""
         function = Function(
             f"{self._word}{end}",
@@ -173,7 +176,7 @@ class Builder:
                 continue
             found[name] = self._written(name, "saved", name, True) if forward else self._read(name, "saved", name)
         if forward:
-            absent = () if self._batch else left_out(p)
+            absent = left_out(p) if p.partial or not self._batch else ()
             found |= {name: self._written(name, "output", name, name in absent) for name in self._procedure.returns}
         else:
             found |= {seed: self._read(seed, "cotangent", output) for output, seed in p.derivative.seeds}
@@ -227,7 +230,8 @@ class Builder:
         lines = []
         names = {role: [p.name for p in parameters if p.role == role] for role in ("output", "gradient")}
         if names["output"]:
-            lines.append(f"Compute {listed(names['output'])}.")
+            less = "; pass NULL for what is not needed" if self._program.partial else ""
+            lines.append(f"Compute {listed(names['output'])}{less}.")
             shown = {n: show_shape(self._table[n]) for n in self._procedure.returns if self._word not in PAIR}
             matrices = [f"{self._called(n)} is {shape}" for n, shape in shown.items() if len(self._table[n].shape) > 1]
             lines += [f"{listed(matrices)}, row-major."] if matrices else []

@@ -62,9 +62,13 @@ class _Forward:
         self._layout = lru_cache(self._function.layout)
 
     def __call__(
-        self, inputs: Sequence[Any], options: dict[str, Any], memory: Callable[[Shape, np.dtype[Any]], Array]
+        self,
+        inputs: Sequence[Any],
+        options: dict[str, Any],
+        memory: Callable[[Shape, np.dtype[Any]], Array],
+        absent: Sequence[str] = (),
     ) -> tuple[dict[str, Array | None], Layout]:
-        """The inputs and results by name, as C has them, and what their shapes tell."""
+        """The inputs and results by name, as C has them, and what their shapes tell; None for those in `absent`."""
         primal = self.primal
         numbers = self.defaults
         if options:
@@ -76,7 +80,7 @@ class _Forward:
         layout = self._layout(tuple([None if a is None else (a.shape, a.dtype) for a in given]), numbers)
         values = {n: self.stored(n, a) for n, a in zip(primal.inputs, given, strict=True)}
         for name in self._results:
-            values[name] = memory(layout.shapes[name], self.types[name])
+            values[name] = None if name in absent else memory(layout.shapes[name], self.types[name])
         self._function(layout, values, memory)
         return values, layout
 
@@ -117,6 +121,7 @@ class Values:
         self.accumulates = options.accumulate  # to what is in the gradients' arrays
         self.threads = options.openmp  # which a copy of the process does not have
         self._memory: Callable[[Shape, np.dtype[Any]], Array] = np.empty
+        self._absent: tuple[str, ...] = ()
         self._address = (lambda array: array.ctypes.data) if calls is None else calls.address
         self._beside = {
             b.name: (_Forward(b.program, library, of_arrays(printed, b.name), options, self._address), b.results)
@@ -130,9 +135,16 @@ class Values:
         forward, results = found
 
         def function(*inputs: Any, **options: Any) -> Any:
-            return _arranged(results, forward(inputs, options, self._memory)[0])
+            return _arranged(results, forward(inputs, options, self._memory, self._absent)[0])
 
         return function
+
+    def without(self, *names: str) -> Self:
+        """The same, of which these results of a function beside forward and backward are not asked for: NULL goes for
+        them, and None comes back."""
+        found = copy.copy(self)
+        found._absent = names
+        return found
 
     @property
     def filled(self) -> Self:

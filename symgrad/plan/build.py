@@ -34,12 +34,14 @@ def plan(
     calls: Collection[str] | None = None,
     operation: float = 0.05,
     every: int | None = None,
+    partial: bool = False,
 ) -> Program:
     """Return what forward and backward of `derivative` compute in the target `to`, of the style `arrays` or `loops`.
 
     calls      the functions of matrices that the target has, all of them if it is None
     operation  what one operation on an element costs, where keeping the element costs 1
     every      the steps of a recurrence from one checkpoint to the next; None without checkpoints
+    partial    whether forward may be asked for some of its results only
 
     Saved is the cheapest cut: inputs and outputs are free, and a value is computed again where that costs less than
     keeping it.
@@ -102,7 +104,8 @@ def plan(
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
     results = {name: set[tuple[str, bool]]() for name in wanted}
-    items, turns = steps(forward, (), tensors, joint.facts, results, parts.forward if parts else None)
+    asked = primal.outputs if partial else ()
+    items, turns = steps(forward, asked, tensors, joint.facts, results, parts.forward if parts else None)
     first = Procedure(primal.inputs, items, (*primal.outputs,), turns)
     results = {g: own.get(g, set()) for g in gradients}
     items, turns = steps(backward, gradients, tensors, joint.facts, results, parts.backward if parts else None)
@@ -125,6 +128,7 @@ def plan(
         saved_options=tuple(o.name for o in joint.options if o.name in read),
         saved_presence=_presence(backward, saved, primal.optional),
         indexed=subscripts(primal),
+        partial=partial,
     )
 
 

@@ -213,6 +213,7 @@ class Program:
                      as a sparse matrix
     pair             whether forward and backward are printed
     beside           what is printed beside them
+    partial          whether forward may be asked for some of its results only
     """
 
     derivative: Derivative
@@ -231,6 +232,7 @@ class Program:
     matrix: Beside | None = None
     pair: bool = True
     beside: tuple[Beside, ...] = ()
+    partial: bool = False
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:

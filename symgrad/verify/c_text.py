@@ -245,9 +245,14 @@ class CText:
         return self._outputs(memories, inputs, options), Saved(inputs, options, tuple(memories))
 
     def _outputs(
-        self, memories: Sequence[Mapping[str, Pointer]], inputs: Values, options: Mapping[str, Any]
+        self,
+        memories: Sequence[Mapping[str, Pointer]],
+        inputs: Values,
+        options: Mapping[str, Any],
+        absent: Sequence[str] = (),
     ) -> dict[str, Any]:
-        shapes = {n: full_shape(self.function, n, inputs, options) for n in self.function.outputs}
+        names = (n for n in self.function.outputs if n not in absent)
+        shapes = {n: full_shape(self.function, n, inputs, options) for n in names}
         return {n: filled([cell for m in memories for cell in m[n].cells], shape) for n, shape in shapes.items()}
 
     def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
@@ -278,27 +283,28 @@ class CText:
     # what the header promises
 
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Each pointer that may be NULL so by itself, then all for backward, and all but these; what is still written
-        must be the same."""
+        """Each pointer that may be NULL so by itself, then all for backward, and all but these; of a function that has
+        no backward all but one, and all. What is still written must be the same."""
         parameters = self.heads[f"forward{variant}"].parameters
         saved = [p.tensor for p in parameters if p.role == "saved"]
         outputs = [p.tensor for p in parameters if p.role == "output" and p.nullable]
-        parts = self._parts(variant, inputs) if saved else []
-        wholes = [self._forwarded(variant, part, options)[1] for part in parts]
         some = [*((n,) for n in (*saved, *outputs)), tuple(saved), tuple(outputs)]
-        for absent in dict.fromkeys(names for names in some if saved and names):
+        if not has_backward(self.function):
+            some += [tuple(m for m in outputs if m != n) for n in outputs]
+        parts = self._parts(variant, inputs) if any(some) else []
+        wholes = [self._forwarded(variant, part, options)[1] for part in parts] if saved else []
+        for absent in dict.fromkeys(filter(None, some)):
             said = f"where {' and '.join(absent)} is NULL"
             try:
                 memories = [self._forwarded(variant, part, options, absent)[1] for part in parts]
             except Fault as fault:
                 raise Fault(f"{fault}, {said}") from fault
-            for whole, memory in zip(wholes, memories, strict=True):
+            for whole, memory in zip(wholes, memories, strict=bool(saved)):
                 for n in memory.keys() - set(self.function.outputs):
                     one, other = memory[n].cells, whole[n].cells
                     if len(one) != len(other) or not all(map(_same, one, other)):
                         raise Fault(f"{self.function.name}_forward{variant} saves another {n} {said}")
-            if not {*absent} & {*outputs}:
-                yield self._outputs(memories, inputs, options)
+            yield self._outputs(memories, inputs, options, absent)
 
     def refusal(
         self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds

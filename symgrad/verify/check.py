@@ -12,6 +12,7 @@ and once: memory, gradients that are not asked for, a missing grad_output, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
 from time import perf_counter
 from typing import Any
 
@@ -147,6 +148,7 @@ class _Checking:
     text: Execution | None = None
     cases: tuple[Case, ...] = ()
     tell: process.Tell = lambda heading, said: None
+    asked: set[tuple[bool, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.declaration = Declaration(self.function)
@@ -306,15 +308,35 @@ class _Checking:
         for layout in others:
             if not self.found.failures:
                 self._called(point, layout)
+        for absent in self._left_out(case):
+            if not self.found.failures:
+                self._called(point, first, absent)
         self.tell("calling", None)
 
-    def _called(self, point: _Point, layout: str) -> Call | None:
-        """One call of the artefact, with arrays that lie in memory as the layout says; None if it raises."""
+    def _left_out(self, case: Case) -> list[tuple[str, ...]]:
+        """Results that need not be asked for: each, all but each, and all; once for each set of inputs given."""
+        present = tuple(case.inputs.get(n) is None for n in self.function.inputs)
+        names = [p.tensor for h in self.heads if h.role == "forward" for p in h.parameters if p.nullable]
+        names = [n for n in self.function.outputs if n in names]
+        if has_backward(self.function) or not case.count or present in self.asked or not names:
+            return []
+        self.asked.add(present)
+        some = [*((n,) for n in names), *(tuple(m for m in names if m != n) for n in names), tuple(names)]
+        return [*dict.fromkeys(filter(None, some))]
+
+    def _called(self, point: _Point, layout: str, absent: tuple[str, ...] = ()) -> Call | None:
+        """One call of the artefact, with arrays that lie in memory as the layout says; None if it raises.
+
+        absent  the results that are not asked for
+        """
         case, found, bounds, chosen = point.case, point.truth, point.bounds, point.format
         stage = "float64" if chosen is DOUBLE else "float32"
         stage += "" if layout == "plain" else f", {layout} arrays"
+        stage += f", without {' and '.join(absent)}" if absent else ""
         self._calling(stage, case)
-        call = Call(self.function, self.artefact, case, np.float64 if chosen is DOUBLE else np.float32, layout)
+        artefact: Any = self.artefact
+        artefact = artefact.without(*absent) if absent else artefact
+        call = Call(self.function, artefact, case, np.float64 if chosen is DOUBLE else np.float32, layout)
         try:
             results = call.results()
         except Exception as error:  # whatever generated code raises is a finding
@@ -335,6 +357,8 @@ class _Checking:
         with mp.workprec(found.bits):
             for name, (array, shape) in expected.items():
                 value = results.get(name)
+                if value is None and name in absent:
+                    continue
                 wrong = call.mistaken(name, value, shape)
                 if wrong:
                     self.found.fail(stage, name, wrong, case)

@@ -116,7 +116,7 @@ class Execution:
         with rounding(DOUBLE, bits) as notes:
             for outputs in self.text.partial(variant, case.inputs, case.options):
                 for name, mismatch in self._compared(case, found, outputs, bits, notes)[1]:
-                    self._mismatch(f"text{variant}, a saved pointer is NULL", name, mismatch, case)
+                    self._mismatch(f"text{variant}, a pointer is NULL", name, mismatch, case)
         subsets = combinations(self.function, self.full) if has_backward(self.function) else []
         for needs in subsets[:2] if case.costly else subsets:  # the artefact is asked for all of them
             with rounding(DOUBLE, bits) as notes:

@@ -61,7 +61,7 @@ class Text(Protocol):
         """Return the gradient of each input by name; None where there is none."""
 
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the outputs where memory for what backward needs is not given, in each way that this may be."""
+        """Yield the outputs that there is memory for, where some memory is not given, in each way that this may be."""
 
     def refusal(
         self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds

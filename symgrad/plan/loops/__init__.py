@@ -80,7 +80,7 @@ def _nest(
     order = Order(table, language, facts)
     of = {gradient: name for name, gradient in program.derivative.gradients}
     settled = [_settled(s, program, procedure, of) for s in procedure.steps]
-    if procedure is program.forward:
+    if procedure is program.forward and not program.partial:
         settled = _serving(settled, left_out(program), asked)
     needed = narrowed(settled, temporaries, optional, table, facts, known)
     needed = summed_in_place(needed, temporaries, table, facts)
@@ -123,7 +123,10 @@ def _nest(
 
 def left_out(program: Program) -> tuple[str, ...]:
     """The outputs without which forward may be called for what it saves: arrays that nothing saved is computed from,
-    and that take loops over more indices than what is saved has axes; others are computed in the same loops."""
+    and that take loops over more indices than what is saved has axes; others are computed in the same loops. Any of a
+    function that is `partial`."""
+    if program.partial:
+        return program.forward.returns
     equations = program.forward.equations
     reads = below(equations)
     saved = reads.keys() & {*program.saved} - {*program.forward.returns}
@@ -146,7 +149,7 @@ def _serving(steps: Sequence[Item], outputs: Sequence[str], asked: Sequence[str]
     return [
         replace(step, serves=tuple(n for n in outputs if not own[n].isdisjoint(step.targets)))
         if needed.isdisjoint(step.targets)
-        else step
+        else replace(step, serves=())
         for step in steps
     ]
 
@@ -180,8 +183,8 @@ def _guarded(step: Item, block: Block, owned: Set[str], results: Set[str]) -> Bl
 
 
 def _optional(program: Program, procedure: Procedure) -> set[str]:
-    """The results that may be left out while their value is computed: saved tensors, and gradients that others use."""
-    if procedure is program.forward:
+    """The results that may be left out while their value is computed: saved tensors, and those that others use."""
+    if procedure is program.forward and not program.partial:
         return {n for n in program.saved if n not in procedure.returns and program.table[n].role is not Role.INPUT}
     return {
         step.target

@@ -28,16 +28,19 @@ def tag(loop: Loop, memory: Mapping[str, str] = MappingProxyType({})) -> str:
         return "strided" if _is_strided(loop) else "parallel"
     inside = list(walk(loop.body))
     ways: dict[str, set[str]] = {}
+    arrays: set[str] = set()
     for n in inside:
         for r in stores(n):
-            ways.setdefault(r.name, set()).add(n.how if isinstance(n, Store) else "=")
-    read = {r.name for n in inside for r in refs(*expressions(n))}
+            home = memory.get(r.name, r.name)
+            ways.setdefault(home, set()).add(n.how if isinstance(n, Store) else "=")
+            arrays |= {home} if r.subscripts else set()
+    read = {memory.get(r.name, r.name) for n in inside for r in refs(*expressions(n))}
     added = all(len(ways[name]) == 1 and not ways[name] & {"="} and name not in read for name in among)
     if not added:
         return "serial"
     if _adds_rows(loop, memory):
         return "rows"
-    return "scatter" if any(r.subscripts and r.name in among for n in inside for r in stores(n)) else "reduction"
+    return "reduction" if among.isdisjoint(arrays) else "scatter"
 
 
 def _is_strided(loop: Loop) -> bool:

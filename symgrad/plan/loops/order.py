@@ -6,8 +6,10 @@ otherwise into a scalar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+import itertools
+from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import count
+from math import prod
 
 from ...domain import Domain, Facts
 from ...expr import (
@@ -178,9 +180,16 @@ class Order:
         literal = [tuple(axis for axis, s in enumerate(p) if s is not None) for p in groups]
         disjoint = len(set(literal)) == 1
         extents = [tensor.shape[axis] for axis in literal[0]]
-        covered = disjoint and all(isinstance(e, Const) for e in extents) and product(extents) is const(len(groups))
+        missing = _missing(groups, extents, literal[0]) if disjoint else None
         everywhere = tuple(None for _ in tensor.shape)
-        block: list[Node] = [] if covered or everywhere in groups else list(self._zero(tensor, (), set()))
+        covered = everywhere in groups or missing is not None and len(missing) <= len(groups)
+        if missing and covered:  # fewer are 0 than not: no element is written twice
+            e = equations[0]
+            for pattern in missing:
+                at = tuple(s if number is None else number for s, number in zip(e.subscripts, pattern, strict=True))
+                groups[pattern] = [Equation(tensor.name, at, "none", ZERO, e.shown)]
+            groups = dict(sorted(groups.items(), key=lambda item: [s.value for s in item[0] if isinstance(s, Const)]))
+        block: list[Node] = [] if covered else list(self._zero(tensor, (), set()))
         for pattern, group in sorted(groups.items(), key=lambda item: item[0] != everywhere):
             assign = disjoint or pattern == everywhere
             block += self._inside(tensor, group[0], self._contributions(tensor, group, assign))
@@ -403,6 +412,24 @@ class Order:
         box = [(fresh_index(taken), extent) for extent in tensor.shape[len(leading) :]]
         element = ref(tensor.name, *leading, *(i for i, _ in box))
         return loops(box, (Store(element, ZERO),))
+
+
+def _missing(
+    patterns: Collection[tuple[Expr | None, ...]], extents: Sequence[Expr], axes: Sequence[int]
+) -> list[tuple[Expr | None, ...]] | None:
+    """The patterns that are not there, of those with a number at each of the axes; None where these have no numbers."""
+    if not all(isinstance(e, Const) for e in extents):
+        return None
+    (first, *_) = patterns
+    ranges = [range(int(e.value)) for e in extents if isinstance(e, Const)]
+    if prod(map(len, ranges)) > 2 * len(patterns):
+        return None
+    found: list[tuple[Expr | None, ...]] = []
+    for place in itertools.product(*ranges):
+        numbers = dict(zip(axes, map(const, place), strict=True))
+        pattern: tuple[Expr | None, ...] = tuple(numbers.get(axis) for axis in range(len(first)))
+        found += [pattern] if pattern not in patterns else []
+    return found
 
 
 def _element(e: Equation) -> Ref:
