@@ -82,11 +82,15 @@ _CHECKSUM = re.compile(rf"{CHECKSUM} ([0-9a-f]{{16}})")
 
 @dataclass(frozen=True)
 class Printed:
-    """One function in one language: the plan it was printed from, and the files."""
+    """One function in one language: the plan it was printed from, and the files, which it may share with others.
+
+    folder  what the files belong to: the function, or the file of several
+    """
 
     program: Program
     files: Mapping[str, str]
     backend: Backend
+    folder: str
 
     def load(self) -> Artefact:
         """Import or compile the printed text."""
@@ -122,21 +126,52 @@ def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
     return simplify(differentiate(stable(function)))
 
 
-@_uncollected()
 def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = MappingProxyType({})) -> Printed:
     """Declaration -> text in the language `to`; `options` are those of `symgrad.backends.Options`
     that the language has."""
+    (found,) = printed_together([declaration], to, options)
+    return found
+
+
+@_uncollected()
+def printed_together(
+    declarations: Sequence[Declaration], to: str, options: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Printed, ...]:
+    """The same for several declarations, all in the files that the option `file` names."""
     backend, chosen = _backend(to, options)
-    function = as_function(declaration)
+    functions = [as_function(declaration) for declaration in declarations]
+    _refuse_together(functions, to, backend.options.file)
     base = backend.over or backend
-    program = _planned(_named(function, backend), backend, chosen)
+    programs = [_planned(_named(f, backend), backend, chosen) for f in functions]
     real = 4 if backend.options.single else 8
     files: dict[str, str] = {}
     for language in dict.fromkeys((base, backend)):
-        name = to if language is backend else language.name
-        head = header(program, command(function, name, language), entries(program.derivative), real)
-        files |= language.render(program, head)
-    return Printed(program, {path: _signed(text) for path, text in files.items()}, backend)
+        again = command(functions, to if language is backend else language.name, language)
+        parts = [(program, entries(program.derivative)) for program in programs]
+        head = header(parts, again, real, f"{backend.options.prefix}{backend.options.file}")
+        files |= language.render_together(programs, head)
+    signed = {path: _signed(text) for path, text in files.items()}
+    return tuple(
+        Printed(program, signed, backend, backend.options.file or f.name)
+        for program, f in zip(programs, functions, strict=True)
+    )
+
+
+def _refuse_together(functions: Sequence[Function], to: str, file: str) -> None:
+    """Raise TargetError where functions cannot stand in one file."""
+    if not functions:
+        raise TargetError("there is no function to print.")
+    if len(functions) > 1 and not file:
+        named = ", ".join(f.name for f in functions)
+        one = "Name the file that has all of them: file." if to in takers("file") else "Print each by itself."
+        raise TargetError(f"{named}: {to} prints a file for each function. {one}")
+    taken: dict[str, Function] = {}
+    for f in functions:
+        if (other := taken.setdefault(f.name.casefold(), f)) is not f:
+            raise TargetError(
+                f"two functions of the file {file} would have the same names in C: {other.source or other.name} and "
+                f"{f.source or f.name}. Rename one, or print them into two files."
+            )
 
 
 def _planned(function: Function, backend: Backend, chosen: Sequence[str]) -> Program:
@@ -242,22 +277,27 @@ def asked_for(function: Function, what: str, wrt: Sequence[str], loops: bool = F
     return function if what == "forward" else derived(function, what, wrt)
 
 
-def generate(declaration: Declaration, to: str = "numpy", **static: Any) -> dict[str, str]:
-    """Return {path: text} of the printed code, unchecked.
+def generate(
+    declaration: Declaration | Sequence[Declaration], to: str = "numpy", **static: Any
+) -> dict[str, str]:
+    """Return {path: text} of the printed code, unchecked; of several declarations, for C with `file`, that of one file.
 
     to      a name of `symgrad.backends.BACKENDS`; "scipy:w+b" names the inputs that are its unknown
     static  values of the static options of a declared function; `save`, what forward saves: "minimal" is no more than
             backward needs, "balanced" what is cheaper to keep than to compute again, "all" what backward reads; for C
             also `lapack`, which says whether functions of whole matrices call LAPACKE, `blas`, whether products of
             matrices call CBLAS, `dtype`, the type of real numbers: "double" or "float", `index`, that of integers in
-            arrays: "int64" or "int32", `prefix`, what the name of every function, macro and file begins with,
+            arrays: "int64" or "int32", `prefix`, what the name of every function, macro and file begins with, `file`,
+            the name of the one .c and .h that all are printed in,
             `accumulate`, which says whether backward adds to the gradients' arrays, and `openmp`, whether threads share
             its loops; `functions`, what is printed, "forward, backward" or others that `derived` has the names of, and
             `wrt`, the inputs with respect to which these are; for all of them `stabilize=False` leaves the formula as
             it is, where another form would lose fewer digits
     """
-    declaration, options = _asked(declaration, static)
-    return dict(printed(declaration, to, options).files)
+    several = [declaration] if isinstance(declaration, Declaration) else declaration
+    asked = [_asked(one, static) for one in several]
+    options = asked[0][1] if asked else {}
+    return dict(printed_together([one for one, _ in asked], to, options)[0].files)
 
 
 def load(declaration: Declaration, to: str = "numpy", check: bool = True, **static: Any) -> Artefact:
@@ -521,15 +561,19 @@ def _named(function: Function, backend: Backend) -> Function:
     return replace(function, name=prefix + function.name) if prefix else function
 
 
-def command(function: Function, to: str, backend: Backend | None = None) -> str:
-    """The command that prints a function again."""
+def command(functions: Sequence[Function], to: str, backend: Backend | None = None) -> str:
+    """The command that prints functions again."""
     options = backend.options.cli_flags if backend is not None else ()
-    # the name of a file may hold anything: what cannot be seen is not printed, and nothing ends the quotes
+    plainly = [] if all(f.stabilize for f in functions) else ["--no-stabilize"]
+    return " ".join([f"symgrad generate {' '.join(map(_quoted, functions))} --to {to}", *plainly, *options])
+
+
+def _quoted(function: Function) -> str:
+    """The TARGET. The name of a file may hold anything: what cannot be seen is not printed, and nothing ends the
+    quotes."""
     source = "".join(c if c.isprintable() else "?" for c in function.source or function.name)
     quoted = f'"{source}"' if any(c in source for c in " ()*;&|<>") else source
-    quoted = shlex.quote(source) if any(c in source for c in "\"'$`\\") else quoted
-    plainly = [] if function.stabilize else ["--no-stabilize"]
-    return " ".join([f"symgrad generate {quoted} --to {to}", *plainly, *options])
+    return shlex.quote(source) if any(c in source for c in "\"'$`\\") else quoted
 
 
 def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:

@@ -71,6 +71,11 @@ class Backend(ABC):
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return {path: text}; `header` is the text at the head of each file."""
 
+    def render_together(self, programs: Sequence[Program], header: Sequence[str]) -> dict[str, str]:
+        """The same of several programs for one file, in a language that has the option `file`."""
+        (program,) = programs
+        return self.render(program, header)
+
     @abstractmethod
     def heads(self, program: Program) -> tuple[Function, ...]:
         """The functions of the files without their bodies, where arguments have places and no names: what is passed."""

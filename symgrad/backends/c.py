@@ -38,7 +38,7 @@ from .c_batch import batch, loop_of_vectors
 from .c_expressions import language
 from .c_function import Builder
 from .c_helpers import local_functions
-from .c_names import File, refuse_words, reserved
+from .c_names import File, refuse_header, refuse_words, reserved
 from .c_print import MATH, Printer, commented, escaped
 from .c_signature import Printed
 from .options import DEFAULT, PAIR, Options
@@ -60,7 +60,7 @@ class C(Backend):
     name = dialect = executed = "c"
     style = "loops"
     takes = (
-        *("save", "checkpoint", "lapack", "blas", "dtype", "index", "prefix", "accumulate", "openmp"),
+        *("save", "checkpoint", "lapack", "blas", "dtype", "index", "prefix", "file", "accumulate", "openmp"),
         *("functions", "wrt"),
     )
 
@@ -68,12 +68,19 @@ class C(Backend):
         super().__init__(options)
         # functions of matrices: those of LAPACK where it is asked to call them
         self.calls = frozenset(["argsort", *(c_lapack.FUNCTIONS if options.lapack else ())])
-        self._last: tuple[Program, list[Printed], File] | None = None  # printed, loaded and checked one after the other
+        self._programs: tuple[Program, ...] = ()  # of the file that was printed last
+        # printed, loaded and checked one after the other
+        self._last: tuple[tuple[Program, ...], list[list[Printed]], File] | None = None
 
     def render(self, program: Program, header: Sequence[str]) -> dict[str, str]:
         """Return the source and the header; `header` is the text at the top of both."""
-        name = program.derivative.primal.name
-        module = self.module(program)
+        return self.render_together((program,), header)
+
+    def render_together(self, programs: Sequence[Program], header: Sequence[str]) -> dict[str, str]:
+        """The same for several programs in one file."""
+        self._programs = tuple(programs)
+        name = self.file_name(programs[0])
+        module = self.module(programs[0])
         write = Printer(self.options.single, self.options.integer)
         top = ["/*", *(f" * {escaped(line)}".rstrip() for line in header), " */"]
         source = [
@@ -113,49 +120,69 @@ class C(Backend):
             found.append([GNU, f'#pragma GCC diagnostic ignored "-Wunknown-pragmas" /* {asks} */', "#endif"])
         return found + [[c_threads.MACRO]] * any(map(_is_shared, module.functions))
 
+    def file_name(self, program: Program) -> str:
+        """What the files are called, without an ending."""
+        options = self.options
+        return f"{options.prefix}{options.file}" if options.file else program.derivative.primal.name
+
     def module(self, program: Program) -> Module:
         """The file as a tree."""
-        functions, file = self._built(program)
-        interface = tuple(f.function for f in functions)
+        programs, functions, file = self._built(program)
+        interface = tuple(f.function for own in functions for f in own)
         used = names_of(n for f in interface for n in contents(f))
-        constants, local = local_functions(used, file, program, self.options)
+        constants, local = local_functions(used, file, programs, self.options)
         if self.options.openmp:
             products = {f.stands_for: f.name for f in local if f.stands_for in c_contract.TEXTS}
             interface = tuple(c_threads.Shared(f, products).function for f in interface)
         everywhere = used | names_of(n for f in local for n in contents(f))
         math = ["math.h"] if constants or any(name in MATH for name in everywhere) else []
         includes = {name for f in local if isinstance(f, Verbatim) for name in f.includes}
-        externs = tuple(_extern(op, name) for op, name in self._externs(program).items() if name in everywhere)
+        externs = tuple(_extern(op, name) for op, name in self._externs(programs).items() if name in everywhere)
         return Module(tuple(sorted(includes.union(math))), constants, (*local, *interface), externs)
 
     def heads(self, program: Program) -> tuple[Function, ...]:
-        """What each function is called, stands for and takes."""
-        return self.module(program).heads
+        """What each function of the program, and each local one of its file, is called, stands for and takes."""
+        own = {f.name for f in self.functions(program)}
+        return tuple(f for f in self.module(program).heads if f.role == "local" or f.name in own)
 
     def functions(self, program: Program) -> list[Printed]:
-        """The functions of the interface."""
-        return self._built(program)[0]
+        """The functions of the interface that are the program's."""
+        programs, functions, _ = self._built(program)
+        return next(own for other, own in zip(programs, functions, strict=True) if other is program)
 
-    def _built(self, program: Program) -> tuple[list[Printed], File]:
-        if self._last is None or self._last[0] is not program:
-            self._last = (program, *self._build(program))
-        return self._last[1:]
+    def _built(self, program: Program) -> tuple[tuple[Program, ...], list[list[Printed]], File]:
+        """The programs of the file, the functions of each, and its names."""
+        if self._last is None or all(other is not program for other in self._last[0]):
+            programs = self._programs if any(other is program for other in self._programs) else (program,)
+            self._last = (programs, *self._build(programs))
+        return self._last
 
-    def _build(self, program: Program) -> tuple[list[Printed], File]:
-        name = program.derivative.primal.name
+    def _build(self, programs: Sequence[Program]) -> tuple[list[list[Printed]], File]:
+        each = [self._parts_of(program) for program in programs]
+        refuse_header(self.file_name(programs[0]))
+        symbols = [
+            f"{program.derivative.primal.name}_{part.word}{end}"
+            for program, parts in zip(programs, each, strict=True)
+            for part in parts
+            for end in ("", "_batch")
+        ]
+        nests = [nest for parts in each for part in parts for nest in part.nests]
+        externs = {str(op): called for op, called in self._externs(programs, symbols).items()}
+        file = File(nests, symbols, guard(self.file_name(programs[0])), externs)
+        return [[function for part in parts for function in self._functions(part, file)] for parts in each], file
+
+    def _parts_of(self, program: Program) -> list[_Part]:
+        """Every function of the interface of a program, without its `_batch`."""
         refuse_words(program.derivative.primal)
         parts = self._parts(program)[:2] if program.pair else []
         for other in program.beside:
             refuse_words(other.program.derivative.primal)
             parts.append(replace(self._parts(other.program)[0], word=other.name))
-        symbols = [f"{name}_{part.word}{end}" for part in parts for end in ("", "_batch")]
-        externs = {str(op): called for op, called in self._externs(program, symbols).items()}
-        file = File([nest for part in parts for nest in part.nests], symbols, guard(name), externs)
-        return [function for part in parts for function in self._functions(part, file)], file
+        return parts
 
-    def _externs(self, program: Program, symbols: Sequence[str] = ()) -> dict[Primitive, str]:
+    def _externs(self, programs: Sequence[Program], symbols: Sequence[str] = ()) -> dict[Primitive, str]:
         """The functions of the user's that the file may call, and what they are called there."""
-        return {op: self._extern(op, symbols) for op in primitives.of(program)}
+        return {op: self._extern(op, symbols) for program in programs for op in primitives.of(program)}
 
     def _extern(self, op: Primitive, symbols: Sequence[str]) -> str:
         """What a function of the user's is called: with an f behind its name, where real numbers are float."""
@@ -210,7 +237,7 @@ class C(Backend):
 
     def _library(self, program: Program, files: Mapping[str, str], flags: Sequence[str]) -> c_compile.Library:
         """The compiled files, with the functions of the user's."""
-        externs = self._externs(program)
+        externs = self._externs(self._built(program)[0])
         back, real = c_primitives.called_back(externs), "float" if self.options.single else "double"
         whole = {**files, **c_primitives.stand_ins(back, real)}
         name = program.derivative.primal.name
@@ -221,9 +248,10 @@ class C(Backend):
     def tuned(self, program: Program, files: Mapping[str, str]) -> c_load.Values:
         """The same, by a compiler that takes its time."""
         functions, calls = self.functions(program), c_compile.python_calls()
-        if c_primitives.called_back(self._externs(program)):
+        if c_primitives.called_back(self._externs(self._built(program)[0])):
             calls = None  # which holds Python while it waits for C: what C's threads call back would wait for it
-        point = c_point.beside(program, functions, self.options) if calls else {}
+        header = f"{self.file_name(program)}.h"
+        point = c_point.beside(program, functions, self.options, header) if calls else {}
         flags = (*c_compile.TUNED, "-fopenmp") if self.options.openmp else c_compile.TUNED
         library = self._library(program, {**files, **point}, flags)
         if not program.pair:

@@ -77,12 +77,13 @@ static void $stable_order(size_t n, const $real *restrict x, $integer *restrict 
 
 
 def local_functions(
-    used: Iterable[str], file: File, program: Program, options: Options
+    used: Iterable[str], file: File, programs: Sequence[Program], options: Options
 ) -> tuple[tuple[Constant, ...], tuple[Function | Verbatim, ...]]:
     """The constants and functions of the file that its functions speak of by the names `used`, each after those that
     it calls itself."""
     words = dict.fromkeys(file.words(used))
-    rows = [*formulas(program), *(row.name for row in ROWS if row.helper is not None)]
+    found = dict.fromkeys(name for program in programs for name in formulas(program))
+    rows = [*found, *(row.name for row in ROWS if row.helper is not None)]
     plain = [word.removeprefix(c_vector.PREFIX) for word in words]
     of = {**{OPS[op].spell.get("c", op): op for op in rows}, **functions(plain, "c")}
     of |= {c_vector.PREFIX + word: op for word, op in of.items() if c_vector.PREFIX + word not in c_vector.TEXTS}

@@ -49,13 +49,17 @@ def reserved(name: str) -> bool:
 
 
 def refuse_words(function: Function) -> None:
-    """Raise UnsupportedError if who calls the function would need a keyword of C, or could not read C's own headers."""
-    if function.name in HEADERS:
-        raise UnsupportedError(
-            f"{function.name}: the header {function.name}.h would hide C's own. Choose another name for this function, "
-            f"or print another language."
-        )
+    """Raise UnsupportedError if who calls the function would need a keyword of C."""
     refuse_keywords(function, "C", KEYWORDS)
+
+
+def refuse_header(name: str) -> None:
+    """Raise UnsupportedError if who includes the header of that name could not read C's own."""
+    if name in HEADERS:
+        raise UnsupportedError(
+            f"{name}: the header {name}.h would hide C's own. Choose another name for this function, or for the file "
+            f"(--file), or print another language."
+        )
 
 
 class File:

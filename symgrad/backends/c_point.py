@@ -23,8 +23,9 @@ ROLES = frozenset("option input saved cotangent output gradient".split())  # of 
 WHICH = ("forward", "backward")
 
 
-def beside(program: Program, printed: Sequence[Printed], options: Options) -> dict[str, str]:
-    """The file that hands numbers over; none where anything else goes in or comes out."""
+def beside(program: Program, printed: Sequence[Printed], options: Options, header: str) -> dict[str, str]:
+    """The file that hands numbers over; none where anything else goes in or comes out. The functions are declared in
+    `header`."""
     functions = {f.function.role: f for f in printed}
     primal, gradients = program.derivative.primal, dict(program.derivative.gradients)
     if not program.pair:
@@ -32,7 +33,7 @@ def beside(program: Program, printed: Sequence[Printed], options: Options) -> di
     written = options.single or options.accumulate or "forward_batch" not in functions
     if written or primal.optional or set(gradients) != set(primal.inputs):
         return {}
-    lines = [f'#include "{primal.name}.h"']
+    lines = [f'#include "{header}"']
     for which, (given, found) in zip(WHICH, _orders(program), strict=True):
         place = {n: f"given[{k}]" for k, n in enumerate(given)} | {n: f"&found[{k}]" for k, n in enumerate(found)}
         parameters = functions[which].parameters

@@ -32,6 +32,7 @@ class Options:
     dtype       C: the type of real numbers, double or float
     index       C: the type of integers in arrays, int64 or int32
     prefix      C: what the name of every function, macro and file begins with
+    file        C: the name of the one .c and .h that all functions are printed in; without it each has its own
     accumulate  C: backward adds to the gradients' arrays; without it they are overwritten
     openmp      C: loops whose turns are independent are shared by threads
     functions   the functions that are printed, of PAIR, DERIVED and SPARSE
@@ -49,6 +50,7 @@ class Options:
     dtype: str = "double"
     index: str = "int64"
     prefix: str = ""
+    file: str = ""
     accumulate: bool = False
     openmp: bool = False
     functions: tuple[str, ...] = PAIR
@@ -75,6 +77,8 @@ class Options:
                 f"{self.solver} does not take the Jacobian as matrix={self.matrix}, but as "
                 f"{' or '.join(SOLVERS[self.solver])}."
             )
+        if self.file and not (self.file.isascii() and self.file.isidentifier()):
+            raise TargetError(f"{self.file!r} is no name of a file of C, as kinematics is: it has no ending.")
         if self.save not in SAVES:
             raise TargetError(f"{self.save!r} does not say what forward saves. Choose from {', '.join(SAVES)}.")
 

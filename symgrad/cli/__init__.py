@@ -114,6 +114,7 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     dtype = click.option("--dtype", type=click.Choice(DTYPES), help="C: the type of real numbers.  [default: double]")
     index = click.option("--index", type=click.Choice(INTEGERS), help="C: that of integers there.  [default: int64]")
     prefix = click.option("--prefix", metavar="PREFIX", help="C: what names of functions and files begin with.")
+    file = click.option("--file", metavar="NAME", help="C: one NAME.c and NAME.h for all TARGETs.")
     accumulate = click.option("--accumulate", is_flag=True, help="C: backward adds to gradients, and overwrites none.")
     openmp = click.option("--openmp", is_flag=True, help="C: threads share the loops whose turns are independent.")
     functions = click.option("--functions", callback=_names, metavar="NAMES",
@@ -130,8 +131,8 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
                                "that gives the time, or data, first.  [default: optimize]")  # fmt: skip
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
-    for option in (save, checkpoint, lapack, blas, accumulate, prefix, index, dtype, openmp, functions, wrt, matrix,
-                   solver):
+    for option in (save, checkpoint, lapack, blas, accumulate, file, prefix, index, dtype, openmp, functions, wrt,
+                   matrix, solver):
         with_ways = option(with_ways)
     return plainly(with_ways)
 

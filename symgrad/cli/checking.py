@@ -14,7 +14,7 @@ from ..backends import takers
 from ..backends.c_compile import NO_COMPILER, NO_LIBRARY
 from ..errors import CompilerError, UnsupportedError
 from ..ir import Function
-from ..pipeline import Printed, printed
+from ..pipeline import Printed, printed, printed_together
 from ..pipeline import verified as verified_code
 from ..records import dataclass, replace
 from ..verify import Report
@@ -26,6 +26,24 @@ PATIENCE = 1.0  # seconds of a check before it says how far it is
 def ways_of(to: str, ways: Mapping[str, Any]) -> dict[str, Any]:
     """Of the options that were given, those that a language has."""
     return {way: value for way, value in ways.items() if to.partition(":")[0] in takers(way)}
+
+
+class Printings:
+    """The code of some functions, by the number of one and a language: each by itself, or all in one file, which is
+    printed once."""
+
+    def __init__(self, functions: Sequence[Function], ways: Mapping[str, Any]) -> None:
+        self.functions, self._ways = functions, ways
+        self._together: dict[str, tuple[Printed, ...]] = {}
+
+    def __call__(self, number: int, to: str) -> Printed:
+        """Print one."""
+        ways = ways_of(to, self._ways)
+        if "file" not in ways:
+            return printed(self.functions[number], to, ways)
+        if to not in self._together:
+            self._together[to] = printed_together(self.functions, to, ways)
+        return self._together[to][number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +91,17 @@ class Checks:
     case: int | None = None
     stabilize: bool = True
 
-    def one(self, function: Function, to: str, watch: Callable[[Report], None] | None = None) -> Outcome:
+    def printings(self) -> Printings:
+        """The code of the functions that are asked for."""
+        return Printings(resolve(self.targets, self.stabilize).functions, dict(self.options))
+
+    def one(
+        self, printings: Printings, number: int, to: str, watch: Callable[[Report], None] | None = None
+    ) -> Outcome:
         """Print and check one function in one language."""
+        function = printings.functions[number]
         try:
-            printing = printed(function, to, ways_of(to, dict(self.options)))
+            printing = printings(number, to)
         except UnsupportedError as error:
             return Outcome(refused=str(error), function=function.name, to=to)
         how = {"full": self.full, "seconds": self.seconds, "seed": self.seed, "case": self.case, "watch": watch}
@@ -85,13 +110,14 @@ class Checks:
 
     def outcomes(self, jobs: int) -> Iterator[Outcome]:
         """Every outcome, in the order of the functions and languages, from so many processes."""
-        functions = resolve(self.targets, self.stabilize).functions
+        printings = self.printings()
+        functions = printings.functions
         tasks = [(number, to) for number in range(len(functions)) for to in self.languages]
         progress = _Progress(len(tasks))
         if jobs == 1:
             for number, to in tasks:
                 progress.show(f"{functions[number].name}   {to}")
-                outcome = self.one(functions[number], to, progress.points)
+                outcome = self.one(printings, number, to, progress.points)
                 progress.done()
                 yield outcome
             return
@@ -108,17 +134,17 @@ class Checks:
                 raise
 
 
-_asked: tuple[Checks, Sequence[Function]]  # of a process of the pool: what is declared is not sent, but resolved again
+_asked: tuple[Checks, Printings]  # of a process of the pool: what is declared is not sent, but resolved again
 
 
 def _prepare(checks: Checks) -> None:
     global _asked
-    _asked = checks, resolve(checks.targets, checks.stabilize).functions
+    _asked = checks, checks.printings()
 
 
 def _task(number: int, to: str) -> Outcome:
-    checks, functions = _asked
-    return checks.one(functions[number], to)
+    checks, printings = _asked
+    return checks.one(printings, number, to)
 
 
 class _Progress:

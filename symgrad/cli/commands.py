@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,10 @@ from ..backends import BACKENDS, Options
 from ..backends.header import title_lines
 from ..errors import CompilerError, SymgradError, TargetError, UnsupportedError
 from ..ir import Function
-from ..pipeline import Printed, printed
+from ..pipeline import Printed
 from ..verify import Report
 from . import text
-from .checking import Checks, Outcome, verified, ways_of
+from .checking import Checks, Outcome, Printings, verified
 from .files import File, abandoned, difference, leftovers, placed, refuse, write
 from .junit import junit
 from .targets import Targets, resolve
@@ -45,8 +45,7 @@ def generate(
     failed: list[Report | str] = []
     lacking: list[str] = []
     refused: list[str] = []
-    for function in found.functions:
-        code = _printed(function, languages, ways, refused)
+    for function, code in _each(found.functions, languages, ways, refused):
         if not code:
             continue
         click.echo("\n".join([*title_lines(function), *text.mathematics(code[0])]))
@@ -55,7 +54,7 @@ def generate(
             for printing in code:
                 _report_line(function, printing, languages, failed, lacking)
             click.echo()
-        files += _files(out, function, code)
+        files += [file for file in _files(out, code) if file not in files]
     if failed:
         for report in failed:
             click.echo(str(report), err=True)
@@ -120,18 +119,23 @@ def show(
     """The mathematics, and the code."""
     refused: list[str] = []
     shown = False
-    for number, function in enumerate(resolve(targets, stabilize).functions):
+    functions = resolve(targets, stabilize).functions
+    if latex:
+        for number, function in enumerate(functions):
+            lost = ["", *text.lost(function)] if accuracy else []
+            click.echo("\n".join([*[""] * bool(number), text.latex(function), *lost]))
+        return
+    files: list[File] = []
+    for number, (function, code) in enumerate(_each(functions, languages, ways, refused)):
         if number:
             click.echo()
-        if latex:
-            click.echo("\n".join([text.latex(function), *(["", *text.lost(function)] if accuracy else [])]))
-            continue
-        code = _printed(function, languages, ways, refused)
         if not code:
             continue
         lines = [*title_lines(function), *text.jacobian_matrix(code[0]), *text.products(function)]
         lines += ["", *text.lost(function)] if accuracy else []
-        for file in _files(Path(), function, code):
+        new = [file for file in _files(Path(), code) if file not in files]
+        files += new
+        for file in new:
             lines += ["", f"{file.path.as_posix()}", "", file.text.rstrip("\n")]
         click.echo("\n".join(lines))
         shown = True
@@ -141,15 +145,19 @@ def show(
 # what a language cannot express
 
 
-def _printed(function: Function, languages: Sequence[str], ways: Ways, refused: list[str]) -> list[Printed]:
-    """The code in each language that has words for all of the function; what the others say is kept for later."""
-    found: list[Printed] = []
-    for to in languages:
-        try:
-            found.append(printed(function, to, ways_of(to, ways)))
-        except UnsupportedError as error:
-            refused.append(str(error))
-    return found
+def _each(
+    functions: Sequence[Function], languages: Sequence[str], ways: Ways, refused: list[str]
+) -> Iterator[tuple[Function, list[Printed]]]:
+    """Each function with its code in each language that has words for all of it; what the others say is kept."""
+    printings = Printings(functions, ways)
+    for number, function in enumerate(functions):
+        found: list[Printed] = []
+        for to in languages:
+            try:
+                found.append(printings(number, to))
+            except UnsupportedError as error:
+                refused.append(str(error))
+        yield function, found
 
 
 def _tell_refused(refused: Sequence[str], something: bool) -> None:
@@ -194,9 +202,8 @@ def _tell_lacking(lacking: Sequence[str]) -> None:
 
 def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, targets: Sequence[str]) -> int:
     """Print how the files on disk differ from what would be printed; return the exit code."""
-    files = [
-        file for function in found.functions for file in _files(out, function, _printed(function, languages, ways, []))
-    ]
+    printings = _each(found.functions, languages, ways, [])
+    files = list(dict.fromkeys(file for _, code in printings for file in _files(out, code)))
     wrong = [lines for file in files if (lines := difference(file))]
     wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(found, languages, ways, out, files)]
     for lines in wrong:
@@ -215,20 +222,25 @@ def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, ta
 def _stale(found: Targets, languages: Sequence[str], ways: Ways, out: Path, files: Sequence[File]) -> list[Path]:
     """Files on disk that symgrad wrote once for these functions, or for others of these modules, and prints no more."""
     stale: list[Path] = []
-    for function in found.functions:
-        folder = out / function.name
+    rest = [to for to in BACKENDS if to not in languages]
+    own: dict[str, tuple[Function, ...]] = {f.name: (f,) for f in found.functions}
+    own |= {file.path.parent.name: found.functions for file in files if file.path.parent.name not in own}
+    for name, functions in own.items():
+        folder = out / name
         names = {file.path.name for file in files if file.path.parent == folder}
         if leftovers(folder, names):  # they may be of a language that was not asked for
-            rest = _printed(function, [to for to in BACKENDS if to not in languages], ways, [])
-            names |= {file.path.name for file in _files(out, function, rest)}
+            code = [printing for _, some in _each(functions, rest, ways, []) for printing in some]
+            names |= {file.path.name for file in _files(out, code) if file.path.parent == folder}
             stale += leftovers(folder, names)
-    others = abandoned(out, {f.name for f in found.functions}, found.whole)
+    others = abandoned(out, own.keys(), found.whole)
     return [*stale, *(path for path, source in others if not _declared(source))]
 
 
-def _files(out: Path, function: Function, code: Sequence[Printed]) -> list[File]:
+def _files(out: Path, code: Sequence[Printed]) -> list[File]:
     """The files of one function in several languages, once where two print the same: torch_c stands on c."""
-    return placed(out, function.name, {path: text for printing in code for path, text in printing.files.items()})
+    folders = dict.fromkeys(printing.folder for printing in code)
+    files = {name: {p: t for c in code if c.folder == name for p, t in c.files.items()} for name in folders}
+    return [file for folder, texts in files.items() for file in placed(out, folder, texts)]
 
 
 def _declared(source: str) -> bool:

@@ -26,7 +26,7 @@ class Alone:
 
     def without(self, *names: str) -> Alone:
         """The same, which is not asked for these results."""
-        return Alone(self._artefact.without(*names), self._name)
+        return Alone(self._artefact.without(*names), self._name, self._function)
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         """What it returns, out of its tuples."""
