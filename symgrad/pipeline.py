@@ -209,11 +209,12 @@ def _solved(program: Program, function: Function, backend: Backend, chosen: Sequ
 
 def _matrix(function: Function, backend: Backend, moved: Sequence[str], second: bool) -> Beside | None:
     """The plan of the Jacobian, or the Hessian, by the unknown, as it is asked for; None where it is a product."""
-    kind, point = "hessian" if second else "jacobian", single(function)
+    kind = "hessian" if second else "jacobian"
+    point = function if backend.options.solver == "solve_bvp" else single(function)
     if backend.options.matrix == "sparse":
         own = stable(replace(asked_for(point, f"{kind}:sparse", moved), name=function.name))
         return _sparse(point, f"{kind}:sparse", own, backend, moved, alone=True)
-    found = slopes(function, moved, kind) if backend.options.matrix == "dense" else None
+    found = slopes(point, moved, kind) if backend.options.matrix == "dense" else None
     return None if found is None else Beside(kind, _alone(found, found.outputs, backend), ())
 
 
@@ -411,15 +412,14 @@ def product(function: Function, inputs: Sequence[str], second: bool) -> Derivati
     return replace(found, primal=replace(found.primal, outputs=()))
 
 
-def slopes(function: Function, inputs: Sequence[str], kind: str) -> Function | None:
-    """The `jacobian` of a function at one point as an array for each output and input, or the `hessian` of one scalar,
-    of which no half is there twice; None where these have no equations, or hold only a part of it."""
-    point = single(function)
+def slopes(point: Function, inputs: Sequence[str], kind: str) -> Function | None:
+    """The `jacobian` of a function as an array for each output and input, or the `hessian` of one scalar, of which no
+    half is there twice; None where these have no equations, or hold only a part of it."""
     try:
         found = asked_for(point, kind, inputs)
     except UnsupportedError:
         return None
-    found = stable(replace(slopes_of(found, point, inputs, kind), name=function.name))
+    found = stable(replace(slopes_of(found, point, inputs, kind), name=point.name))
     # of a pack among other axes there are blocks on the diagonal, of one alone its elements
     moved = (point.table[n].shape for n in (*point.outputs, *inputs))
     return None if any(len(shape) > 1 and ref(pack) in shape for shape in moved for pack in point.packs) else found

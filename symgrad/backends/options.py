@@ -15,7 +15,13 @@ PAIR = ("forward", "backward")
 DERIVED = ("gradient", "value_and_gradient", "jacobian", "hessian", "gauss_newton", "jvp", "hvp")
 SPARSE = ("jacobian:sparse", "hessian:sparse")  # as one matrix, without what is always 0
 MATRICES = ("dense", "sparse", "operator")
-SOLVERS = {"optimize": MATRICES, "curve_fit": ("dense",), "solve_ivp": ("dense", "sparse")}  # what they take
+SOLVERS = {  # as what they take a Jacobian; `bc` is what solve_bvp is given besides its function
+    "optimize": MATRICES,
+    "curve_fit": ("dense",),
+    "solve_ivp": ("dense", "sparse"),
+    "solve_bvp": ("dense",),
+    "bc": ("dense",),
+}
 SAVES = {"minimal": 0.0, "balanced": 0.05, "all": inf}  # what one operation costs, where keeping an element costs 1
 
 

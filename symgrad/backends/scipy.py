@@ -127,16 +127,19 @@ class _File(NumPyFile):
         self.names_told = listed(names)  # in docstrings
 
     def functions(self) -> list[Def]:
-        matrix = self._matrix_functions()
-        if self.is_scalar:
-            solver = [self._fun_and_grad(), *matrix, self._hessp()]
-        else:
-            solver = [self._values(), *(matrix or [self._operator()])]
+        solver = self._called()
         own = [self._parts()] if py.words_in(solver) & {"_parts"} else []
         if self.product is not None:
             of = "Hessian" if self.is_scalar else "Jacobian"
             own += [self.product.prepared(), self.product.product(f"Return the {of} times a vector.")]
         return [*solver, *super().functions(), *own]
+
+    def _called(self) -> list[Def]:
+        """What a solver calls."""
+        matrix = self._matrix_functions()
+        if self.is_scalar:
+            return [self._fun_and_grad(), *matrix, self._hessp()]
+        return [self._values(), *(matrix or [self._operator()])]
 
     def imports(self) -> list[py.Import]:
         needed = self.given_as == "operator" and not self.is_scalar
@@ -417,4 +420,99 @@ class _CurveFit(_File):
         return [] if self.one_by_one else super()._unpacked()
 
 
-FILES: Mapping[str, type[_File]] = {"optimize": _File, "curve_fit": _CurveFit, "solve_ivp": _SolveIvp}
+class _Vectors(_File):
+    """A file for solve_bvp: its functions are given vectors of numbers, and give a part of J for each of them.
+
+    words    what is called: for the values, and for J
+    vectors  what they are given, without parameters
+    """
+
+    words = ("bc", "bc_jac")
+    whom = "what must be 0 at the ends, for scipy.integrate.solve_bvp(fun, bc, ..., bc_jac=bc_jac)"
+    vectors: tuple[str, ...] = ("ya", "yb")
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Where each vector ends among the unknown."""
+        n = len(self.unknowns) - len(self.outputs)
+        return n, 2 * n
+
+    def _helpers(self) -> list[py.Definition]:
+        return NumPyFile._helpers(self)
+
+    def _called(self) -> list[Def]:
+        values: list[py.Statement] = [*self._unpacked(), self._called_forward(Word("_")), Return(self._together())]
+        (slopes,) = self.slopes
+        *body, last = slopes.body()
+        assert isinstance(last, Return), "it gives a matrix"
+        derivatives: list[py.Statement] = [*self._unpacked(), *body, *self._cut(last.value)]
+        by = listed([f"by {name}" for name, _ in self._groups()])
+        first, second = self.words
+        return [
+            self._made(first, f"Return {self.names_told}, {self.whom}.", values),
+            self._made(second, f"Return the derivatives of {self.names_told} {by}.", derivatives),
+        ]
+
+    def _groups(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The names of the vectors, and what is in them."""
+        starts, ends = (0, *self.ends), (*self.ends, len(self.unknowns))
+        names = (*self.vectors, "p")
+        found = [(name, self.unknowns[a:b]) for name, a, b in zip(names, starts, ends, strict=True)]
+        return found if found[-1][1] else found[:-1]
+
+    def _made(self, word: str, about: str, body: py.Block) -> Def:
+        groups = self._groups()
+        held = [f"`{name}` holds {listed(names)}" for name, names in groups]
+        ahead = [Given(Name(self.program.ahead))] if self.program.ahead else []
+        options = [p for p in self.parameters() if p.role == "option"]
+        parameters = (*ahead, *(Given(Word(name)) for name, _ in groups), *options)
+        return Def(Word(word), parameters, body, (about, "", f"{listed(held)}."), public=True)
+
+    def _unpacked(self) -> list[py.Statement]:
+        return [Assign(py.targets(named(names)), Word(name)) for name, names in self._groups()]
+
+    def _together(self) -> Expression:
+        return call("np.stack", py.Several(tuple(self.found), "["))
+
+    def _cut(self, matrix: Expression) -> list[py.Statement]:
+        """The columns of each vector."""
+        starts, ends = (0, *self.ends), (*self.ends, len(self.unknowns))
+        parts = []
+        for start, end in zip(starts, ends, strict=True):
+            first = py.integer(start) if start else None
+            last = py.integer(end) if end < len(self.unknowns) else None
+            if start < end:
+                parts.append(Element(matrix, (py.Cut(), py.Cut(first, last))) if first or last else matrix)
+        return [Return(bare(parts))]
+
+
+class _SolveBvp(_Vectors):
+    """A file for solve_bvp itself, which asks at all places at once: they are the pack of the function."""
+
+    words = ("fun", "fun_jac")
+    whom = "at each place, for scipy.integrate.solve_bvp(fun, bc, ..., fun_jac=fun_jac)"
+    vectors = ("y",)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        return (len(self.outputs),)
+
+    def _unpacked(self) -> list[py.Statement]:
+        (y, state), *rest = self._groups()
+        places = Attribute(Name(self.program.ahead), "shape")
+        numbers = [(name, Element(Word(p), (py.integer(k),))) for p, names in rest for k, name in enumerate(names)]
+        everywhere = [Assign(Name(name), call("np.full", places, number)) for name, number in numbers]
+        return [Assign(py.targets(named(state)), Word(y)), *everywhere]
+
+    def _cut(self, matrix: Expression) -> list[py.Statement]:
+        behind = call("np.moveaxis", matrix, py.integer(0), py.integer(-1))
+        return [Assign(matrix, behind), *super()._cut(matrix)] if self._groups()[1:] else [Return(behind)]
+
+
+FILES: Mapping[str, type[_File]] = {
+    "optimize": _File,
+    "curve_fit": _CurveFit,
+    "solve_ivp": _SolveIvp,
+    "solve_bvp": _SolveBvp,
+    "bc": _Vectors,
+}

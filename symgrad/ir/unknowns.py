@@ -46,6 +46,8 @@ def moved_by(function: Function, solver: str, chosen: Sequence[str]) -> tuple[tu
 
     solve_ivp  the time, a scalar, unless it is among the `chosen`; then as many as have derivatives among the outputs
     curve_fit  data; then all others
+    solve_bvp  the places, then the state, a number for each output, then parameters; all of them are numbers
+    bc         nothing before: the state at both ends, then parameters
     """
     if solver == "optimize":
         return unknowns(function, chosen), ""
@@ -58,6 +60,8 @@ def moved_by(function: Function, solver: str, chosen: Sequence[str]) -> tuple[tu
                 f"What is neither is an option, as in f(x[n], a; c=1.0)."
             )
         return unknowns(function, chosen or others), first
+    if solver in ("solve_bvp", "bc"):
+        return _of_numbers(function, solver, chosen)
     timed = first not in chosen and not table[first].shape and bool(others)
     moved = unknowns(function, chosen, first if timed else "")
     sizes = [tidy(total(product(table[n].shape) for n in some)) for some in (moved, function.outputs)]
@@ -67,6 +71,25 @@ def moved_by(function: Function, solver: str, chosen: Sequence[str]) -> tuple[tu
             f"Say which inputs are the state, as in --to scipy:{'+'.join(function.inputs[: len(function.outputs)])}."
         )
     return moved, first if timed else ""
+
+
+def _of_numbers(function: Function, solver: str, chosen: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The same for solve_bvp, which asks at all places at once, and for its boundary."""
+    name, point, count = function.name, single(function), len(function.outputs)
+    every = [point.table[n] for n in (*function.inputs, *function.outputs)]
+    if any(t.shape or t.dtype != Dtype.REAL for t in every):
+        raise UnsupportedError(f"{name}: solve_bvp gives numbers, and each is an input, as in f(x, u, v) = v, -u.")
+    if solver == "solve_bvp":
+        ahead, moved = function.inputs[0], function.inputs[1:]
+        fits = len(moved) >= count
+        said = "the place, a number of the state for each output, and parameters, as in f(x, u, v) = v, -u"
+    else:  # of n numbers and k parameters there are 2 n + k inputs and n + k outputs
+        ahead, moved = "", function.inputs
+        fits = count < len(moved) <= 2 * count
+        said = "the state at the left end, that at the right, and parameters, as in f(ua, va, ub, vb) = ua, ub"
+    if not fits or chosen:
+        raise TargetError(f"{name}: the inputs of {solver} are {said}.{' They are not chosen.' * bool(chosen)}")
+    return moved, ahead
 
 
 def single(function: Function) -> Function:

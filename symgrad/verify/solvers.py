@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -66,9 +67,9 @@ class Solvers:
     (`ahead`), and its name (`solver`)."""
 
     def __init__(self, function: Function, solved: Mapping[str, Any], seed: int) -> None:
-        self.function = single(function)
         self.unknowns: Sequence[str] = solved["unknowns"]
         self.ahead, self.solver = solved["ahead"], solved["solver"]
+        self.function = function if self.solver == "solve_bvp" else single(function)
         self.declaration = Declaration(self.function)
         self.rng = np.random.default_rng([seed, 23])
         self.is_scalar = self.solver == "optimize" and is_scalar(function)
@@ -109,6 +110,9 @@ class _Asked:
         self.solver, self.ahead = solvers.solver, solvers.ahead
         self.inputs: Mapping[str, Any] = case.inputs
         self.options = case.options
+        if self.solver == "solve_bvp":  # parameters are the same at all places
+            numbers = {n: np.asarray(self.inputs[n]) for n in self.unknowns[len(self.outputs) :]}
+            self.inputs = {**self.inputs, **{n: np.full_like(v, v.flat[0]) for n, v in numbers.items() if v.size}}
         self.steps = directions(self.function, self.unknowns, self.inputs, solvers.rng)
         with mp.workdps(DIGITS):
             trace = self.declaration.trace(self.inputs, self.options)
@@ -151,6 +155,9 @@ class _Asked:
 
     def results(self, module: Mapping[str, Any], given: Callable[[Any], Any]) -> Iterator[tuple[str, Any, Any]]:
         """(what was asked, what came, what should have come)."""
+        if self.solver in ("solve_bvp", "bc"):
+            yield from self._of_vectors(module, given)
+            return
         direction, seed = _flat([self.steps[n] for n in self.unknowns]), _flat([self.seeds[n] for n in self.outputs])
         x, p = given(_flat([self.inputs[n] for n in self.unknowns])), given(direction)
         if self.is_scalar:
@@ -173,12 +180,39 @@ class _Asked:
             sides = (direction, self.product), (seed, self.gradient)
             yield "jac", jacobian, _Products((len(seed), len(direction)), *sides, False)
 
+    def _of_vectors(self, module: Mapping[str, Any], given: Callable[[Any], Any]) -> Iterator[tuple[str, Any, Any]]:
+        """The same for solve_bvp, whose arrays have the places behind; its boundary is at one."""
+        mesh = self.solver == "solve_bvp"
+        high, wide = len(self.outputs), len(self.unknowns)
+        ends = [0, high, wide] if mesh else [0, wide - high, 2 * (wide - high), wide]
+        parts = [[np.asarray(self.inputs[n]) for n in self.unknowns[a:b]] for a, b in pairwise(ends) if a < b]
+        vectors = [given(np.stack(part)) for part in parts]
+        if mesh and wide > high:
+            vectors[1] = given(np.array([v.flat[0] if v.size else 1.0 for v in parts[1]]))
+        arguments = [*([given(self.inputs[self.ahead])] if mesh else []), *vectors]
+        options = {o: v if isinstance(v, int) else given(v)[()] for o, v in self.options.items()}
+        values, derivatives = ("fun", "fun_jac") if mesh else ("bc", "bc_jac")
+        found = module[values](*arguments, **options)
+        yield values, np.reshape(found, -1) if np.ndim(found) == 1 + mesh else found, self.value
+        blocks = module[derivatives](*arguments, **options)
+        blocks = blocks if isinstance(blocks, tuple) else (blocks,)
+        yield from ((derivatives, block, None) for block in blocks)
+        matrix = np.concatenate([np.asarray(b, dtype=object).view(np.ndarray) for b in blocks], axis=1)
+        p = np.reshape(_flat([self.steps[n] for n in self.unknowns]), (wide, -1))
+        u = np.reshape(_flat([self.seeds[n] for n in self.outputs]), (high, -1))
+        product, gradient = self.product.reshape(u.shape), self.gradient.reshape(p.shape)
+        for k in range(p.shape[1]):
+            sides = (p[:, k], product[:, k]), (u[:, k], gradient[:, k])
+            yield f"{derivatives}[{k}]", matrix[..., k] if mesh else matrix, _Products((high, wide), *sides, False)
+
     def compared(
         self, stage: str, module: Mapping[str, Any], given: Callable[[Any], Any], tolerance: Any
     ) -> Iterator[tuple[str, str, str]]:
         """Where the results differ from what they should be."""
         try:
             for name, value, expected in self.results(module, given):
+                if expected is None:  # it is compared with others
+                    continue
                 differing = expected.differing if isinstance(expected, _Products) else partial(_differing, expected)
                 yield from ((stage, *said) for said in differing(name, value, tolerance))
         except Exception as error:  # whatever generated code raises is a finding
@@ -193,9 +227,9 @@ class _Asked:
             return held[-1]
 
         try:
-            first = [(n, _memory(v)) for n, v, _ in self.results(module, given)]
+            first = [*self._memory(module, given)]
             kept = [np.array(v) for _, v in first]
-            again = [(n, _memory(v)) for n, v, _ in self.results(module, given)]
+            again = [*self._memory(module, given)]
         except Exception:
             return  # said by `compared`
         every = [(n, v) for n, v in (*first, *again) if isinstance(v, np.ndarray)]
@@ -205,6 +239,13 @@ class _Asked:
         for (name, array), before in zip(first, kept, strict=True):
             if not np.array_equal(array, before, equal_nan=True):
                 yield "memory", name, "changes when it is called again"
+
+    def _memory(self, module: Mapping[str, Any], given: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
+        """The arrays that results are in, the entries of a sparse one; those of objects are made here."""
+        for name, value, _ in self.results(module, given):
+            array = value.data if hasattr(value, "indptr") else value
+            if getattr(array, "dtype", np.dtype(float)).kind != "O":
+                yield name, array
 
 
 def _differing(expected: Array, name: str, value: Any, tolerance: Any) -> Iterator[tuple[str, str]]:
@@ -219,11 +260,6 @@ def _differing(expected: Array, name: str, value: Any, tolerance: Any) -> Iterat
             if not abs(a - b) <= room:
                 yield f"{name}[{k}]", f"{mp.nstr(a, 17)} instead of {mp.nstr(b, 17)}"
                 break
-
-
-def _memory(value: Any) -> Any:
-    """The array that a result is in; the entries of a sparse one."""
-    return value.data if hasattr(value, "indptr") else value
 
 
 def _own(value: Any) -> Any:

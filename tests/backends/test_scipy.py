@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize
-from scipy.integrate import solve_ivp
+from scipy.integrate import solve_bvp, solve_ivp
 from scipy.sparse.linalg import aslinearoperator, lsmr
 
 import symgrad as sg
@@ -328,6 +328,11 @@ FOR_OTHERS = [  # (formula, target, solver, matrix)
     ("f(t, x[n,m], v[n,m], k) -> a, b: a[i,j] = v[i,j]; b[i,j] = -k*x[i,j]*t", "scipy", "solve_ivp", "dense"),
     ("f(t, x[n], a[n,n]): k = expm(a); out[i] = sum[j](k[i,j]*x[j])*t", "scipy", "solve_ivp", "dense"),
     (GAUSSIAN, "scipy", "curve_fit", "dense"),
+    ("bratu(x, u, v; c=1.0) = v, -c*exp(u)", "scipy", "solve_bvp", "dense"),
+    ("vibration(x, u, v, k; c=1.5) = v, -c*k**2*u*sin(x)", "scipy", "solve_bvp", "dense"),
+    ("clash(x, y, p, k; c=2.0) = p*c, -k*exp(y)", "scipy", "solve_bvp", "dense"),
+    ("ends(ua, va, ub, vb) = ua, ub**2 - vb", "scipy", "bc", "dense"),
+    ("ends(ua, va, ub, vb, k; c=1.5) = ua*c, ub, va - k", "scipy", "bc", "dense"),
     ("model(t[n,2], a, w[2]; c=1.0)[i] = a*exp(-w[0]*t[i,0]) + w[1]*t[i,1]*c", "scipy", "curve_fit", "dense"),
 ]
 
@@ -374,14 +379,77 @@ def test_curve_fit():
     assert_allclose(optimize.curve_fit(module.fun, T, y, jac=module.jac)[0], known, rtol=1e-5)  # it counts parameters
 
 
+def test_solve_bvp():
+    bratu = sg.load(sg.parse("bratu(x, u, v) = v, -exp(u)"), to="scipy", solver="solve_bvp")
+    ends = sg.load(sg.parse("ends(ua, va, ub, vb) = ua, ub"), to="scipy", solver="bc")
+    x = np.linspace(0, 1, 5)
+    told = {"fun_jac": bratu.fun_jac, "bc_jac": ends.bc_jac, "tol": 1e-8}
+    found = solve_bvp(bratu.fun, ends.bc, x, np.zeros((2, 5)), **told)
+    theta = optimize.brentq(lambda t: t - np.sqrt(2) * np.cosh(t / 4), 1, 2)
+    exact = -2 * np.log(np.cosh((x - 0.5) * theta / 2) / np.cosh(theta / 4))
+    assert found.success
+    assert_allclose(found.sol(x)[0], exact, atol=1e-7)
+
+
+def test_solve_bvp_with_a_parameter():
+    """u'' + k^2 u = 0 vanishes at both ends where k is a multiple of pi."""
+    calls = []
+    wave = sg.load(sg.parse("wave(x, u, v, k) = v, -k**2*u"), to="scipy", solver="solve_bvp")
+    ends = sg.load(sg.parse("ends(ua, va, ub, vb, k) = ua, ub, va - k"), to="scipy", solver="bc")
+    x = np.linspace(0, 1, 5)
+    start = np.array([[0.0, 1, 0, -1, 0], [1.0, 0, -1, 0, 1]])
+
+    def fun(x, y, p):
+        calls.append(1)
+        return wave.fun(x, y, p)
+
+    found = solve_bvp(fun, ends.bc, x, start, [6.0], fun_jac=wave.fun_jac, bc_jac=ends.bc_jac, tol=1e-6)
+    told = len(calls)
+    without = solve_bvp(fun, ends.bc, x, start, [6.0], tol=1e-6)
+    assert_allclose(found.p, 2 * np.pi, rtol=1e-5)
+    assert_allclose(found.p, without.p, rtol=1e-6)
+    assert told < 0.8 * (len(calls) - told)
+
+
+WAVE, ENDS = "wave(x, u, v, k) = v, -k**2*u", "ends(ua, va, ub, vb, k) = ua, ub, va - k"
+OTHER_MUTANTS = [  # (declaration, solver, what is printed, what stands in its place, what the check says)
+    (LOTKA, "solve_ivp", "_ = forward(t, y, a, b)", "_ = forward(0 * t, y, a, b)", "fun"),
+    (LOTKA, "solve_ivp", "out_by_y[0, 1] = ", "out_by_y[0, 1] = -", "jac @ v"),
+    (GAUSSIAN, "curve_fit", "def jac(t, height, center, width)", "def jac(t, center, height, width)", "jac @ v"),
+    (WAVE, "solve_bvp", "np.stack([out0, out1])", "np.stack([out1, out0])", "fun["),
+    (WAVE, "solve_bvp", "jacobian[..., 1, 2] = ", "jacobian[..., 1, 2] = -", "fun_jac["),
+    (WAVE, "solve_bvp", "jacobian[:, :2], jacobian[:, 2:]", "jacobian[:, 2:], jacobian[:, :2]", "fun_jac["),
+    (WAVE, "solve_bvp", "np.full(x.shape, p[0])", "np.full(x.shape, 2 * p[0])", "fun["),
+    (ENDS, "bc", "(k,) = p", "k = -p[0]", "bc["),
+    (ENDS, "bc", "jacobian[2, 4] = -1", "jacobian[2, 4] = 1", "bc_jac["),
+]
+
+
+@pytest.mark.parametrize("formula, solver, text, instead, said", OTHER_MUTANTS)
+def test_the_check_sees_others(formula, solver, text, instead, said):
+    result = printed(sg.parse(formula), "scipy", {"solver": solver})
+    files = {name: code.replace(text, instead) for name, code in result.files.items()}
+    assert files != result.files
+    report = check(as_function(sg.parse(formula)), files, "scipy", result.backend.load(result.program, files))
+    assert said in str(report)
+
+
 VDP, LINE = "vdp(x, v) = v, (1 - x**2)*v - x", "f(a, b, t[n])[i] = a*t[i] + b"
 OTHERS_REFUSED = [
     (VDP, {"solver": "solve_ivp"}, r"vdp: the state is v, of 1, and its derivative of 2\. .* --to scipy:x\+v"),
     (LINE, {"solver": "curve_fit", "to": "scipy:a+b"}, r"f: curve_fit gives data, and then the parameters"),
     (LOTKA, {"solver": "solve_ivp", "matrix": "operator"}, r"solve_ivp does not take .*=operator, but as dense or sp"),
+    ("f(x, u) = u, x*u", {"solver": "solve_bvp"}, r"f: the inputs of solve_bvp are the place, a number of the state"),
+    ("f(x, u) = u", {"solver": "solve_bvp", "to": "scipy:u"}, r"They are not chosen\."),
+    ("f(a, b) = a, b", {"solver": "bc"}, r"f: the inputs of bc are the state at the left end, that at the right, and"),
     (LOTKA, {"solver": "odeint"}, r"'odeint' is no solver that is known\. Choose from optimize, curve_fit"),
     (LOTKA, {"solver": "solve_ivp", "to": "numpy"}, r"solver is an option of scipy, and numpy has none such"),
 ]
+
+
+def test_solve_bvp_gives_numbers():
+    with pytest.raises(UnsupportedError, match=r"lotka: solve_bvp gives numbers, and each is an input"):
+        sg.generate(sg.parse(LOTKA), to="scipy", solver="solve_bvp")
 
 
 @pytest.mark.parametrize("formula, options, said", OTHERS_REFUSED)
