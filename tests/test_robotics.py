@@ -47,6 +47,12 @@ def project(tmp_path_factory):
     return folder
 
 
+def test_the_head_says_what_it_costs(project):
+    text = project.joinpath("src/reprojection/rb_reprojection.c").read_text()
+    for line in blocks("text")[1].split("\n"):
+        assert f" * {line}".rstrip() + "\n" in text
+
+
 def test_it_converges(project):
     source = "src/reprojection/rb_reprojection.c"
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Isrc/reprojection"]

@@ -35,6 +35,7 @@ from ..source.tree import (
 from . import c_contract, c_lapack, c_threads, primitives
 from .base import Backend
 from .c_batch import batch, loop_of_vectors
+from .c_cost import cost
 from .c_expressions import language
 from .c_function import Builder
 from .c_helpers import local_functions
@@ -82,9 +83,12 @@ class C(Backend):
         name = self.file_name(programs[0])
         module = self.module(programs[0])
         write = Printer(self.options.single, self.options.integer)
-        top = ["/*", *(f" * {escaped(line)}".rstrip() for line in header), " */"]
+        top, costly = (
+            ["/*", *(f" * {escaped(line)}".rstrip() for line in lines), " */"]
+            for lines in (header, [*header, *cost(module, self.options)])
+        )
         source = [
-            [*top, *(f"#include <{file}>" for file in module.includes), f'#include "{name}.h"'],
+            [*costly, *(f"#include <{file}>" for file in module.includes), f'#include "{name}.h"'],
             [line for f in module.externs for line in write.head(f, definition=False)],
             *self._directives(module, write),
             *map(write.constant, module.constants),
