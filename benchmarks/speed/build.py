@@ -55,19 +55,48 @@ def compiled(
         return ctypes.CDLL(f"{folder}/library.so"), took
 
 
-OPERATION = re.compile(r"\tv?(?:add|sub|mul|div|sqrt|min|max)sd\t|\tvfn?m(?:add|sub)\d+sd\t|\tcall\t")
+ARITHMETIC = re.compile(r"\tv?(?:add|sub|mul|div|sqrt|min|max)sd\t")
+CALL = re.compile(r"\tcall\t(?!mem)(\w+)")
+COUNT = "\tpushfq\n\tincq\toperations_counted(%rip)\n\tpopfq\n"
+SAMPLE = 100  # points over which what is counted is averaged
 
 
-def operations(source: str, functions: str, flags: Sequence[str] = (), cxx: bool = False) -> int:
-    """Additions, multiplications, divisions, roots and calls in the assembly of these functions, without vectors.
-
-    functions  a pattern of their names
-    """
+def operations(job: Job, source: str, flags: Sequence[str] = (), cxx: bool = False) -> float:
+    """Additions, multiplications, divisions, roots and calls of other functions that `run_jacobian` of a text executes
+    at a point, compiled at -O2 without vectors: each is counted by an instruction behind it."""
     command = shlex.split(os.environ.get("CXX") or "c++") if cxx else shlex.split(os.environ.get("CC") or "cc")
-    plain = ["-O2", "-fno-tree-vectorize", "-fno-math-errno", "-w", "-S", "-o", "-", "-x", "c++" if cxx else "c", "-"]
-    done = subprocess.run([*command, *flags, *plain], input=source, capture_output=True, text=True, check=True)
-    bodies = re.findall(r"\n([\w.]+):\n(.*?)\t\.size\t\1,", done.stdout, re.DOTALL)
-    return sum(len(OPERATION.findall(body)) for name, body in bodies if re.search(functions, name))
+    # a counter of the file, and nothing of a function's below the stack, where the flags are kept
+    counter = """
+#ifdef __cplusplus
+extern "C" {
+#endif
+__attribute__((visibility("hidden"))) long operations_counted;
+long counted(void) { return operations_counted; }
+#ifdef __cplusplus
+}
+#endif
+"""
+    plain = ["-O2", "-fno-tree-vectorize", "-fno-math-errno", "-mno-red-zone", "-fPIC", f"-I{C}", "-w"]
+    with tempfile.TemporaryDirectory(prefix="symgrad-") as folder:
+        path = Path(folder, "source.cpp" if cxx else "source.c")
+        path.write_text(source + counter)
+        subprocess.run([*command, *flags, *plain, "-S", "-o", f"{folder}/source.s", str(path)], check=True)
+        text = Path(folder, "source.s").read_text()
+        own = set(re.findall(r"^(\w+):", text, re.MULTILINE))
+        lines = text.splitlines(keepends=True)
+        told = (ARITHMETIC.match(line) or (c := CALL.match(line)) and c[1] not in own for line in lines)
+        counted = "".join(line + COUNT * bool(is_one) for line, is_one in zip(lines, told, strict=True))
+        Path(folder, "source.s").write_text(counted)
+        line = [*command, "-shared", "-o", f"{folder}/library.so", f"{folder}/source.s", "-lm"]
+        subprocess.run(line, check=True)
+        library = ctypes.CDLL(f"{folder}/library.so")
+    outputs, gradients = job.cotangent.shape[0], len(job.row.wrt)
+    y, jacobian = np.zeros(outputs), np.zeros((outputs, gradients))
+    points = np.ascontiguousarray(np.stack(job.arguments).T)[:SAMPLE]
+    for x in points:
+        library.run_jacobian(address(x), address(y), address(jacobian))
+    library.counted.restype = ctypes.c_long
+    return float(library.counted()) / len(points)
 
 
 def address(a: Array | None) -> ctypes.c_void_p:

@@ -5,7 +5,7 @@
     python -m benchmarks.speed.jacobians --quick                # few points, two rounds: whether it all works
 
 Each gives the values and the matrix of one point after the other; times, ratios and peers are as in README.md. JAX has
-all points at once. Operations are those in the assembly of -O2 without vectors, both sides of a branch included.
+all points at once. Operations are those that a point executes at -O2 without vectors.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ into vectors at more cost than gain (not in short ones: the camera, BA). JAX is 
 
 {machine}
 
-Operations are those in the assembly (`-O2`, no vectors): additions, multiplications, divisions, roots and calls. What
-is printed has values where the others have none (`sin(x)/x` at 0), and then both branches are counted. Seconds are
-those to derive and print, and to compile.
+Operations are those that are executed at a point, on average (`-O2`, no vectors): additions, multiplications,
+divisions, roots, and calls of the C library. Seconds are those to derive and print, and to compile.
 """
 
 

@@ -28,10 +28,11 @@ def c(job: Job, flags: Sequence[str] = NATIVE) -> Case:
     row = job.row
     code, facts = printed(row, "c")
     text = as_one_file(code.files)
-    if row.asks == JACOBIAN:
-        facts["operations"] = operations(text.replace("inline void", "void"), "_jacobian$")
     if row.kind == "point":
-        library, facts["compiled"] = compiled(text + point_functions(row, code), flags)
+        text += point_functions(row, code)
+        if row.asks == JACOBIAN:
+            facts["operations"] = operations(job, text)
+        library, facts["compiled"] = compiled(text, flags)
         return point_case(job, library, facts)
     library, facts["compiled"] = compiled(text, flags)
     found = calls(job, code)

@@ -63,7 +63,7 @@ void run_{which}({signature})
     library, took = compiled(text + wrapped, NATIVE)
     facts = {"generated": generated, "compiled": took, "lines": text.count("\n")}
     if job.row.asks == JACOBIAN:
-        facts["operations"] = operations(text, r"^code_f|^casadi_jacobian$")
+        facts["operations"] = operations(job, text + wrapped)
     return point_case(job, library, facts)
 
 
@@ -127,7 +127,7 @@ extern "C" void run_jacobian(const double *x, double *y, double *g)
     library, took = compiled(calls, (*NATIVE, f"-I{include}"), cxx=True)
     facts = {"generated": generated, "compiled": took, "lines": text.count("\n")}
     if job.row.asks == JACOBIAN:
-        facts["operations"] = operations(calls, "run_jacobian|RunJacobian", (f"-I{include}",), cxx=True)
+        facts["operations"] = operations(job, calls, (f"-I{include}",), cxx=True)
     return point_case(job, library, facts)
 
 
