@@ -13,6 +13,7 @@ EVERYWHERE = [  # formulas in operators that every language has or can write in 
     "f(x) = log(cosh(x)) + sinc(x)",
     "f(x, y) = xlogy(x, y)",
     "f(x) = log1p(x)",
+    "f(x) = versin(x)*coshm1(x)",
     "f(x) = log1mexp(x) + atanh(x)",
     "f(x) = erf(x) + erfc(x)*ndtr(x)",
     "f(x) = erfcx(x)",

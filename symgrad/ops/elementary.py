@@ -96,6 +96,9 @@ ELEMENTARY: tuple[Op, ...] = (
     # trigonometry
     function("sin", lambda x, y: apply("cos", x), spell={"c batches": "vector_sin"}, error=errors.flat),
     function("cos", lambda x, y: -apply("sin", x), spell={"c batches": "vector_cos"}, error=errors.flat),
+    # 1 - cos(x) with all its digits
+    function("versin", lambda x, y: apply("sin", x), lambda x: 1 - sympy.cos(x), lambda x: 2 * mp.sin(x / 2) ** 2,
+             expand=lambda x: 2 * apply("sin", x / 2) ** 2, nonnegative=True, error=errors.flat),
     function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", error=errors.of_numbers),
     _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=1),
     _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=-1),
@@ -108,6 +111,9 @@ ELEMENTARY: tuple[Op, ...] = (
              error=errors.grows),
     function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=(0,), nonnegative=True, grows="both",
              error=errors.grows),
+    # cosh(x) - 1 with all its digits
+    function("coshm1", lambda x, y: apply("sinh", x), lambda x: sympy.cosh(x) - 1, lambda x: 2 * sinh(x / 2) ** 2,
+             expand=lambda x: 2 * apply("sinh", x / 2) ** 2, nonnegative=True, grows="both", error=errors.grows),
     function("tanh", lambda x, y: 1 - y**2, spell={"c loops": "vector_tanh"}, monotone=1, error=errors.flat),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
     function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: 1 / cosh(x) ** 2,

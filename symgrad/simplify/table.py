@@ -138,8 +138,8 @@ OF_INPUTS: tuple[Identity, ...] = (  # where u is spoken in inputs: of a value t
 
 CLOSED: tuple[Identity, ...] = (  # for sums that cancel, where they are not part of a larger one that does
     *STABLE,
-    Identity("1 - cos", 1 - apply("cos", U), 2 * apply("sin", U / 2) ** 2),
-    Identity("cosh - 1", apply("cosh", U) - 1, 2 * apply("sinh", U / 2) ** 2),
+    Identity("1 - cos", 1 - apply("cos", U), apply("versin", U)),
+    Identity("cosh - 1", apply("cosh", U) - 1, apply("coshm1", U)),
 )
 
 SLOPES: tuple[Identity, ...] = (
