@@ -21,12 +21,13 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .backends import BACKENDS, DERIVED, OPTIONS, PAIR, SPARSE, asked, sparse_languages, takers
+from .backends import BACKENDS, DERIVED, OPTIONS, PAIR, SPARSE, asked, takers
 from .backends.base import Artefact, Backend
 from .backends.header import CHECKSUM, header
 from .backends.options import unperturbed, with_respect_to
 from .declare import Declared, to_sympy
 from .differentiate import (
+    Ordered,
     Perturbations,
     arranged,
     at_rest,
@@ -212,20 +213,18 @@ def _matrix(function: Function, backend: Backend, moved: Sequence[str], second: 
     kind = "hessian" if second else "jacobian"
     point = function if backend.options.solver == "solve_bvp" else single(function)
     if backend.options.matrix == "sparse":
-        own = stable(replace(asked_for(point, f"{kind}:sparse", moved), name=function.name))
-        return _sparse(point, f"{kind}:sparse", own, backend, moved, alone=True)
+        return _sparse(point, f"{kind}:sparse", backend, moved, alone=True)
     found = slopes(point, moved, kind) if backend.options.matrix == "dense" else None
     return None if found is None else Beside(kind, _alone(found, found.outputs, backend), ())
 
 
 def _beside(function: Function, what: str, backend: Backend) -> Beside:
     """The plan of the forward alone of what is derived of a function, or of the function; and its results, arranged."""
+    if is_sparse(what):
+        return _sparse(function, what, backend, backend.options.wrt)
     loops = backend.style == "loops"
     asked = asked_for(function, what, backend.options.wrt, loops)
     own = replace(stable(asked), name=function.name)  # that messages name
-    if is_sparse(what):
-        _refuse_sparse(function, what, backend)
-        return _sparse(function, what, own, backend, backend.options.wrt)
     partial = loops and what != "forward" and len(own.outputs) > 1
     count = len(chosen(derive(function), unperturbed(backend.options.wrt))) if what != "forward" else 0
     results = arranged(what, function.outputs, own.outputs, count)
@@ -239,32 +238,24 @@ def _alone(function: Function, outputs: Sequence[str], backend: Backend, partial
     return plan(alone, backend.dialect, backend.style, backend.calls, partial=partial)
 
 
-def _refuse_sparse(function: Function, what: str, backend: Backend) -> None:
-    base = backend.over or backend
-    if not base.sparse:
-        raise UnsupportedError(
-            f"{function.name}: {what} is not printed for {backend.name}. It is for {', '.join(sparse_languages())}; "
-            f"{what.partition(':')[0]} is the dense one."
-        )
-
-
-def _sparse(
-    function: Function, what: str, own: Function, backend: Backend, wrt: Sequence[str], alone: bool = False
-) -> Beside:
+def _sparse(function: Function, what: str, backend: Backend, wrt: Sequence[str], alone: bool = False) -> Beside:
     """The plan of the values of a sparse matrix, and that of their places, if these are not known as numbers; those of
     the function are left out where the matrix is asked for alone."""
+    found, ordered = _entries_of(function, what, wrt, (backend.over or backend).style == "loops")
+    own = replace(stable(found), name=function.name)
     of = single(function)
     inputs = chosen(derive(of), unperturbed(wrt))
     kind, slopes = what.partition(":")[0], len(inputs) if what.startswith("hessian") else 0
     first = len(function.outputs) + slopes
     values, entries = own.outputs[:first], own.outputs[first:]
     parts = [entries[k : k + 3] for k in range(0, len(entries), 3)]
-    rows = inputs if slopes else [n for n in of.outputs if of.table[n].dtype == Dtype.REAL]
-    shape = flat_size(of, rows), flat_size(of, inputs)
+    high = inputs if slopes else [n for n in of.outputs if of.table[n].dtype == Dtype.REAL]
+    shape = flat_size(of, high), flat_size(of, inputs)
     places = [name for rows, columns, _ in parts for name in (rows, columns)]
     at = literal(own, places, shape[0])
     pattern = None if at is not None else _alone(own, places, backend)
-    sparse = Sparse(tuple(rows), inputs, shape, tuple(v for *_, v in parts), pattern, *(at or ()))
+    known = {name: some for name, some in zip(high, ordered, strict=False) if some is not None}
+    sparse = Sparse(tuple(high), inputs, shape, tuple(v for *_, v in parts), pattern, *(at or ((), ())), known)
     results = () if alone else arranged(what, function.outputs, values, slopes)
     values = () if alone else values
     return Beside(f"{kind}_sparse", _alone(own, (*values, *sparse.parts), backend), results, sparse)
@@ -481,14 +472,13 @@ def _derived_as(declaration: Declaration, what: str, wrt: str | Sequence[str], l
     if what not in (*DERIVED, *SPARSE):
         known = ", ".join((*DERIVED, *SPARSE))
         raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {known}.")
-    sparse, second = is_sparse(what), what.startswith("hessian")
-    function, asked = as_function(declaration), with_respect_to(wrt)
+    function, asked, second = as_function(declaration), with_respect_to(wrt), what == "hessian"
+    if is_sparse(what):
+        return _entries_of(function, what, asked)[0]
     inputs, moves = unperturbed(asked), perturbations(function, asked)
-    if moves and (sparse or second or what == "hvp"):
-        raise UnsupportedError(f"{function.name}: a {what} by the perturbation of a pose is not derived.")
-    if sparse:
-        function = single(function)
-    elif second or what in ("jacobian", "gauss_newton"):
+    if moves and (second or what == "hvp"):
+        raise _no_perturbation(function, what)
+    if second or what in ("jacobian", "gauss_newton"):
         function = by_components(function)
     derivative = derive(function)
     inputs = chosen(derivative, inputs)
@@ -502,22 +492,43 @@ def _derived_as(declaration: Declaration, what: str, wrt: str | Sequence[str], l
     if what in ("gradient", "value_and_gradient"):
         return resting(gradient_of(derivative, inputs, value=what == "value_and_gradient"), moves)
     of = derive(gradient_of(derivative, inputs, value=True)) if second else derivative
-
-    def others() -> Iterator[Derivative]:
-        values = in_values(resting(of.primal, moves))
-        yield _swept(values, moves, lambda f: tangent(f, inputs))
-        yield _swept(values, moves, differentiate)
-
-    if sparse:
-        count = len(derivative.primal.outputs) if second else 0
-        function = sparse_of(of, others, inputs, of.primal.outputs[count:])
-    elif what == "hessian":
+    others = _others(of, inputs, moves)
+    if what == "hessian":
         function = hessian_of(derivative.primal, of, others, inputs)
     elif what == "jacobian":
         function = jacobian_of(of, others, inputs)
     else:
         function = gauss_newton_of(of, others, inputs, lines)
     return resting(shorter(function, of.primal.writers), moves)
+
+
+def _entries_of(function: Function, what: str, wrt: Sequence[str], rows: bool = False) -> tuple[Function, Ordered]:
+    """The values, and the entries of a sparse matrix of one point; by `rows`, as `sparse_of` says."""
+    if perturbations(function, wrt):
+        raise _no_perturbation(function, what)
+    of = derivative = derive(single(function))
+    inputs, count = chosen(derivative, unperturbed(wrt)), 0
+    if what.startswith("hessian"):
+        of, count = derive(gradient_of(derivative, inputs, value=True)), len(derivative.primal.outputs)
+    found, ordered = sparse_of(of, _others(of, inputs), inputs, of.primal.outputs[count:], rows)
+    return shorter(found, of.primal.writers), ordered
+
+
+def _no_perturbation(function: Function, what: str) -> UnsupportedError:
+    return UnsupportedError(f"{function.name}: a {what} by the perturbation of a pose is not derived.")
+
+
+def _others(
+    of: Derivative, inputs: Sequence[str], moves: Perturbations = MappingProxyType({})
+) -> Callable[[], Iterator[Derivative]]:
+    """What gives other equations of a derivative, or of J v, than simplification has chosen."""
+
+    def others() -> Iterator[Derivative]:
+        values = in_values(resting(of.primal, moves))
+        yield _swept(values, moves, lambda f: tangent(f, inputs))
+        yield _swept(values, moves, differentiate)
+
+    return others
 
 
 def _swept(function: Function, moves: Perturbations, sweep: Callable[[Function], Derivative]) -> Derivative:

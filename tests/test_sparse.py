@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import symgrad as sg
-from symgrad.errors import SymgradError
 from symgrad.ir import shape_of, single
 
 A, B = [0, 2, 1, 0, 2], [1, 3, 2, 1, 2]  # edges: two of them twice, one from a point to itself
@@ -140,9 +139,3 @@ def test_by_some_inputs():
     x, k = np.arange(5.0), np.arange(1.0, 4.0)
     _, matrix = code.jacobian_sparse(x, k)
     assert_allclose(matrix.toarray(), np.roll(dense(function, (x, k))[1], 3, axis=1))
-
-
-@pytest.mark.parametrize("to", ["c"])
-def test_languages_that_have_none_say_so(to):
-    with pytest.raises(SymgradError, match="jacobian:sparse is not printed for c"):
-        sg.generate(sg.parse("f(x[n])[i] = sin(x[i])"), to=to, functions="jacobian:sparse")

@@ -50,11 +50,6 @@ def takers(option: str) -> list[str]:
     return [name for name, backend in BACKENDS.items() if option in backend.takes]
 
 
-def sparse_languages() -> list[str]:
-    """The languages that print sparse matrices."""
-    return [name for name, backend in BACKENDS.items() if (backend.over or backend).sparse]
-
-
 def asked(name: str, options: Mapping[str, Any]) -> Backend:
     """The language of that name, asked for what it has of the options."""
     own = {option: value for option, value in options.items() if option in BACKENDS[name].takes}

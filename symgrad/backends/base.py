@@ -47,7 +47,6 @@ class Backend(ABC):
     executed  the language whose text the check executes: this one, or one that computes the same in the same order
     products  whether it also prints products of the Jacobian, or the Hessian, with a vector: needs `program.product`
     forward_mode  whether it has one: jvp is part of the derivative then, and `program.product` what it computes
-    sparse    whether it prints sparse matrices
     takes     the names of the options that it has
     over      the language whose files it calls: it is planned as that one, and prints a file beside them
     calls     the functions of whole matrices that it has words for; None if it has all of them
@@ -59,7 +58,6 @@ class Backend(ABC):
     executed: str
     products = False
     forward_mode = False
-    sparse = False
     takes: Collection[str] = ("save",)
     over: Backend | None = None
     calls: Collection[str] | None = None

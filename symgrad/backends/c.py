@@ -7,12 +7,13 @@ a `_batch` beside it; any other one takes row-major arrays and their sizes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedError
 from ..later import Later
 from ..ops.primitive import Primitive
-from ..plan import Program
+from ..plan import Beside, Program
 from ..plan.loops import Nest, accumulated, flatten, nests, pointwise, size_names
 from ..plan.loops.turns import memory_per_turn
 from ..records import dataclass, replace
@@ -32,7 +33,7 @@ from ..source.tree import (
     names_in,
     names_of,
 )
-from . import c_contract, c_lapack, c_threads, primitives
+from . import c_contract, c_lapack, c_sparse, c_threads, primitives
 from .base import Backend
 from .c_batch import batch, loop_of_vectors
 from .c_cost import cost
@@ -165,9 +166,9 @@ class C(Backend):
         each = [self._parts_of(program) for program in programs]
         refuse_header(self.file_name(programs[0]))
         symbols = [
-            f"{program.derivative.primal.name}_{part.word}{end}"
+            f"{program.derivative.primal.name}_{word}{end}"
             for program, parts in zip(programs, each, strict=True)
-            for part in parts
+            for word in (*(part.word for part in parts), *_about_matrices(program))
             for end in ("", "_batch")
         ]
         nests = [nest for parts in each for part in parts for nest in part.nests]
@@ -181,8 +182,22 @@ class C(Backend):
         parts = self._parts(program)[:2] if program.pair else []
         for other in program.beside:
             refuse_words(other.program.derivative.primal)
-            parts.append(replace(self._parts(other.program)[0], word=other.name))
+            parts += self._matrix(other) if other.sparse else [replace(self._parts(other.program)[0], word=other.name)]
         return parts
+
+    def _matrix(self, beside: Beside) -> list[_Part]:
+        """The parts of a sparse matrix: its pattern, if that is not of numbers, and its values."""
+        matrix = beside.sparse
+        assert matrix is not None
+        if matrix.pattern is None:
+            called = dict.fromkeys(matrix.parts, c_sparse.DATA[1:])
+            return [replace(self._parts(beside.program)[0], word=beside.values, called=called, numbers=beside)]
+        pattern = replace(matrix.pattern, indexed=beside.program.indexed)  # asked of before one is read
+        found = []
+        for word, program in ((beside.pattern, pattern), (beside.values, beside.program)):
+            own = c_sparse.Matrix(matrix, beside.program.table, word == beside.values)
+            found.append(replace(self._parts(program, own)[0], word=word))
+        return found
 
     def _externs(self, programs: Sequence[Program], symbols: Sequence[str] = ()) -> dict[Primitive, str]:
         """The functions of the user's that the file may call, and what they are called there."""
@@ -198,10 +213,12 @@ class C(Backend):
             )
         return name
 
-    def _parts(self, program: Program) -> list[_Part]:
+    def _parts(self, program: Program, matrix: c_sparse.Matrix | None = None) -> list[_Part]:
         """Forward and backward of a program, as loops."""
-        point = pointwise(program)
+        point = pointwise(program) if matrix is None else None
         flat, whole = point or flatten(program), flatten(program)
+        if matrix is not None:
+            flat = whole = matrix.program(whole)
         if self.options.accumulate:
             flat, whole = accumulated(flat), accumulated(whole)
         wide = not (self.options.openmp or self.options.blas)  # threads share the loop; CBLAS has no such product
@@ -214,16 +231,21 @@ class C(Backend):
             if point and program.partial:  # the loop over points computes everything
                 own = nests(replace(flat, partial=False), language)[PAIR.index(which)]
             lifted = loop_of_vectors(own, whole, self.options) if point else None
-            found.append(_Part(which, which, program, flat, whole, point is not None, nest, lifted))
+            found.append(_Part(which, which, program, flat, whole, point is not None, nest, lifted, matrix))
         return found
 
     def _functions(self, part: _Part, file: File) -> list[Printed]:
         """The functions of the interface that a part is printed as."""
         sizes, options, word = size_names(part.program), self.options, part.word
         own, own_batch = (getattr(program, part.which) for program in (part.flat, part.whole))
-        one = Builder(part.flat, own, part.nest, sizes, part.literal, options, file, word).printed()
+        made = Builder(
+            part.flat, own, part.nest, sizes, part.literal, options, file, word, matrix=part.matrix, called=part.called
+        )
+        one = made.printed()
+        if part.numbers is not None:
+            return [c_sparse.of_numbers(part.program.derivative.primal.name, part.numbers), one]
         if not part.literal:
-            return [one]
+            return [*made.room(), one]
         if part.lifted is not None:
             lifted, far = part.lifted
             many = Builder(part.whole, own_batch, lifted, sizes, False, options, file, word, batch=True)
@@ -285,6 +307,9 @@ class _Part:
     flat     the program without packs: of one point if it is `literal`, else of arrays
     whole    the program of arrays
     lifted   the loop of a batch, and the scalar that counts the angles which it does not reach, where there is such
+    matrix   what stands in the place of arrays of entries
+    called   what is called otherwise than it is declared
+    numbers  of a matrix whose places are numbers
     """
 
     word: str
@@ -295,11 +320,19 @@ class _Part:
     literal: bool
     nest: Nest
     lifted: tuple[Nest, str | None] | None
+    matrix: c_sparse.Matrix | None = None
+    called: Mapping[str, str] = field(default_factory=dict)
+    numbers: Beside | None = None
 
     @property
     def nests(self) -> tuple[Nest, ...]:
         """Its loops."""
         return (self.nest,) if self.lifted is None else (self.nest, self.lifted[0])
+
+
+def _about_matrices(program: Program) -> list[str]:
+    """What the functions are called that tell where the entries of sparse matrices stand."""
+    return [word for b in program.beside if b.sparse is not None for word in (b.room, b.pattern)]
 
 
 def _has_pragma(function: Function | Verbatim) -> bool:

@@ -40,6 +40,7 @@ from . import c_contract, c_lapack
 from .c_expressions import Expressions, converted
 from .c_names import Names
 from .c_print import Printer
+from .c_sparse import Matrix
 from .header import is_readable
 
 SCALAR = {Dtype.REAL: REAL, Dtype.INT: INT, Dtype.BOOL: BOOL}
@@ -63,6 +64,7 @@ class Body:
     printer   tells which lines are too long
     vector    the spellings in a loop that shall become vectors: c_vector.py
     blas      whether products of matrices call CBLAS
+    matrix    what stands in the place of arrays of entries
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Body:
         printer: Printer,
         vector: Sequence[str] = (),
         blas: bool = False,
+        matrix: Matrix | None = None,
     ) -> None:
         self._nest = nest
         self._notes = notes
@@ -95,6 +98,8 @@ class Body:
         by_key = {e.key: name for name, e in self._extents.items()}
         self._vector = vector
         self._blas = blas
+        self._matrix = matrix
+        self._entries = {} if matrix is None else matrix.places
         self.build = Expressions(self._kinds, shapes, given, by_key, negative, names.of, names.local, vector)
         self._scopes: list[dict[tuple[str, Expr], str]] = []  # the rows that have a name, by block
         self.calls: dict[str, None] = {}  # the functions of matrices that may fail
@@ -120,6 +125,8 @@ class Body:
         refused = tuple(tree.If(Operation("not", (c,)), (tree.Return(Number("2")),)) for c in conditions)
         checked = tuple(self._check(subscript) for subscript in checks)
         main = self._block(self._nest.body, 1, top=True)
+        if self._matrix is not None:
+            main = self._matrix.around(main, self.size, self.build, self._names)
         arrays = self._arrays()
         if self._status:
             arrays = (tree.Local(self._status, Type(BOOL), Number("0"), True), *arrays)
@@ -202,6 +209,11 @@ class Body:
             return _at_least(plain, "gt", extent, ZERO, INT, converted(plain.as_kind(extent, INT), INT, SIZE))
         return tree.Call(self._names.local("extent"), (plain.as_kind(extent, INT),))
 
+    def size(self, extent: Expr) -> Expression:
+        """The name of a size that is computed, if it has one; else how it is."""
+        known = any(e.key is extent.key for e in self._extents.values())
+        return self.build.as_kind(extent, SIZE) if known else self.extent(extent)
+
     # checks
 
     def _check(self, subscript: Subscript) -> tree.Statement:
@@ -279,7 +291,8 @@ class Body:
             inner = self._block(loop.body, depth + 1)
             self.build.start_rows({})
             before += [tree.Local(name, Type(SIZE), self.build.as_kind(start, SIZE)) for name, start in starts.items()]
-        kind = tag(loop, self._memory)
+        added = self._entries.keys() & {r.name for n in walk(loop.body) for r in stores(n)}
+        kind = "serial" if any(self._entries[name].rank is None for name in added) else tag(loop, self._memory)
         sums = _sums(inner, end) if innermost and kind == "reduction" and not loop.reverse else ()
         return (*before, tree.Loop(name, first, end, inner, loop.reverse, kind, sums))
 
@@ -292,7 +305,7 @@ class Body:
         for node in walk(loop.body):
             if isinstance(node, Call):
                 continue
-            elements.update(dict.fromkeys(stores(node)))
+            elements.update(dict.fromkeys(r for r in stores(node) if r.name not in self._entries))
             for e in expressions_of(node):
                 elements.update(dict.fromkeys(refs(e)))
         always = unconditional(
@@ -342,7 +355,7 @@ class Body:
         """A call with the sizes, what the products are multiplied by, and of each element where the first one stands
         and the two strides."""
         parts = parts_of(node)
-        if parts is None:
+        if parts is None or parts.element.name in self._entries:
             return self._block(node.body, depth)
         outer = () if parts.outer is None else (parts.outer,)
         given = [self.build.as_kind(loop.extent - loop.lower, SIZE) for loop in parts.loops]
@@ -363,8 +376,8 @@ class Body:
             return (tree.Call(self._names.local(c_contract.BLAS), tuple(given[:-1])),)
         return (tree.Call(self._names.local(c_contract.GROUPS if outer else c_contract.NAME), tuple(given)),)
 
-    def _store(self, node: Store) -> tree.Store:
-        how, value = node.how, node.value
+    def _store(self, node: Store) -> tree.Statement:
+        how, value = node.how.replace(":=", "="), node.value
         if how == "+=" and isinstance(value, Apply) and value.op == "neg":
             how, value = "-=", value.args[0]
         elif how == "=" and isinstance(value, Apply) and value.op in _IN_PLACE and value.args[0] is node.element:
@@ -374,9 +387,13 @@ class Body:
         dtype = self._kinds.get(node.element.name, Dtype.REAL)
         double = any(a.name == node.element.name and a.name not in self._places for a in self._work)
         kind = REAL if double else SCALAR[dtype]
-        return tree.Store(self.build.element(node.element), self.build.as_kind(value, kind), how)
+        built = self.build.as_kind(value, kind)
+        if self._matrix is not None and node.element.name in self._entries:
+            return self._matrix.entry(node.element, built, how, self.build, self._names)
+        return tree.Store(self.build.element(node.element), built, how)
 
     def _note(self, note: Note) -> tree.Block:
+        note = replace(note, equations=tuple(e for e in note.equations if e.target not in self._entries))
         shown = [line for line in self._names.note(note).lines if len(line) <= LONGEST_NOTE]
         lines = tuple(line for line in shown if is_readable(line))
         return (tree.Comment(lines, note.equations),) if lines else ()

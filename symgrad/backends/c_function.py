@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from ..expr import Const, Expr, Index, Ref, product, ref, refs, show
 from ..ir import Tensor, show_shape
@@ -13,6 +14,7 @@ from ..source.layout import listed
 from ..source.tree import (
     BOOL,
     INT,
+    INTEGER,
     SIZE,
     Cast,
     Expression,
@@ -37,9 +39,12 @@ from .c_expressions import Expressions
 from .c_names import File, Names
 from .c_print import Printer
 from .c_signature import Printed
+from .c_sparse import Matrix, count
 from .options import PAIR, Options
 
-_ALWAYS = ("output", "cotangent", "gradient")  # parameters that the interface has, though the body speaks of none
+# parameters that the interface has, though the body speaks of none
+_ALWAYS = ("output", "cotangent", "gradient", "matrix")
+_UNUSED = ("cotangent", "gradient", "matrix")
 
 
 class Builder:
@@ -49,6 +54,8 @@ class Builder:
     literal  whether it is the function of one point
     word     what it is called in the file
     batch    whether it is that function for many points, one after the other
+    matrix   what stands in the place of arrays of entries
+    called   what is called otherwise than it is declared
     """
 
     def __init__(
@@ -62,8 +69,12 @@ class Builder:
         file: File,
         word: str,
         batch: bool = False,
+        matrix: Matrix | None = None,
+        called: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._options = options
+        self._matrix = matrix
+        self._known = called.keys()
         self._program = program
         self._procedure = procedure
         self._forward = procedure is program.forward
@@ -74,7 +85,7 @@ class Builder:
         self._primal = program.derivative.primal
         self._table = program.table
         self._real_options = {o.name: o.dtype for o in self._primal.options}
-        self._names = self._named(nest, file)
+        self._names = self._named(nest, file, called)
         kinds = {t.name: t.dtype for t in nest.table.values()} | self._real_options
         self._tensors = self._all_tensors()
         given = frozenset(n for n, p in self._tensors.items() if p.type.pointer and not self._table[n].shape)
@@ -82,18 +93,18 @@ class Builder:
         vector = () if literal else (c_vector.BATCHES, c_vector.LOOPS) if batch else (c_vector.LOOPS,)
         notes = not literal and not batch
         printer = Printer(options.single, options.integer)
-        self._body = Body(nest, kinds, given, negative, notes, self._names, printer, vector, options.blas)
+        self._body = Body(nest, kinds, given, negative, notes, self._names, printer, vector, options.blas, matrix)
 
-    def _named(self, nest: Nest, file: File) -> Names:
+    def _named(self, nest: Nest, file: File, called: Mapping[str, str]) -> Names:
         """The interface's names first, which are fixed, then those of the declaration."""
         derivative, primal = self._program.derivative, self._primal
-        fixed: dict[str, str] = {}
+        fixed = {**called, **(self._matrix.names if self._matrix is not None else {})}
         if not self._forward:
             one = len(derivative.seeds) == 1
             fixed = {seed: "grad_output" if one else f"grad_{output}" for output, seed in derivative.seeds}
             fixed |= {gradient: f"grad_{name}" for name, gradient in derivative.gradients}
         wishes = {name: f"{name}_input" for name in primal.inputs}
-        wishes |= {name: f"{name}_output" for name in primal.outputs}
+        wishes |= {name: f"{name}_output" for name in primal.outputs if name not in fixed}
         wishes |= {name: f"{name}_size" for name in self._sizes.values()}
         wishes |= {name: f"{name}_option" for name in self._real_options}
         return Names(nest, fixed, wishes, file, [f"{primal.name}_{self._word}"] if self._batch else [])
@@ -113,7 +124,8 @@ class Builder:
         arguments = [
             p for p in self._tensors.values() if p.name in used or p.role in _ALWAYS or self._is_saved_memory(p)
         ]
-        dropped = tuple(Unused(p.name) for p in arguments if p.role in ("cotangent", "gradient") and p.name not in used)
+        arguments += [] if self._matrix is None else self._matrix.parameters(self._names)
+        dropped = tuple(Unused(p.name) for p in arguments if p.role in _UNUSED and p.name not in used)
         fails = bool(self._program.indexed or conditions or self._body.calls)
         body = (*dropped, *body, *((Return(Number("0")),) if fails else ()))
         macros = tuple(self._macro(name) for name in self._body.workspaces)
@@ -142,6 +154,19 @@ class Builder:
             macros,
         )
         return Printed(function, self._body.workspaces, tuple(self._body.calls))
+
+    def room(self) -> list[Printed]:
+        """The function that tells how much room the entries of a matrix need, beside that which says where they are."""
+        if self._matrix is None or self._matrix.values:
+            return []
+        whole = count(self._matrix.room, self._body.extent)
+        used = names_in(whole)
+        word = self._word.replace("_pattern", "_nnz")
+        parameters = tuple(p for p in (*self._of_sizes(), *self._of_options()) if p.name in used)
+        value = Cast(Type(INTEGER), whole)
+        name = f"{self._primal.name}_{word}"
+        about = tuple(self._matrix.about(name, self._names))
+        return [Printed(Function(word, name, parameters, (Return(value),), Type(INTEGER), about))]
 
     # parameters
 
@@ -177,7 +202,9 @@ class Builder:
             found[name] = self._written(name, "saved", name, True) if forward else self._read(name, "saved", name)
         if forward:
             absent = left_out(p) if p.partial or not self._batch else ()
-            found |= {name: self._written(name, "output", name, name in absent) for name in self._procedure.returns}
+            entries = () if self._matrix is None else self._matrix.places
+            results = [name for name in self._procedure.returns if name not in entries]
+            found |= {name: self._written(name, "output", name, name in absent) for name in results}
         else:
             found |= {seed: self._read(seed, "cotangent", output) for output, seed in p.derivative.seeds}
             of = {gradient: name for name, gradient in p.derivative.gradients}
@@ -200,7 +227,8 @@ class Builder:
 
     def _length(self, tensor: Tensor) -> int | None:
         count = product(tensor.shape)
-        return int(count.value) if self._literal and tensor.shape and isinstance(count, Const) else None
+        known = self._literal or tensor.name in self._known
+        return int(count.value) if known and tensor.shape and isinstance(count, Const) else None
 
     # the sizes of workspaces
 
@@ -232,9 +260,12 @@ class Builder:
         if names["output"]:
             less = "; pass NULL for what is not needed" if self._program.partial else ""
             lines.append(f"Compute {listed(names['output'])}{less}.")
-            shown = {n: show_shape(self._table[n]) for n in self._procedure.returns if self._word not in PAIR}
+            results = () if self._word in PAIR else [p.tensor for p in parameters if p.role == "output"]
+            shown = {n: show_shape(self._table[n]) for n in results}
             matrices = [f"{self._called(n)} is {shape}" for n, shape in shown.items() if len(self._table[n].shape) > 1]
             lines += [f"{listed(matrices)}, row-major."] if matrices else []
+        if self._matrix is not None:
+            lines += self._matrix.about(f"{self._primal.name}_{self._word}", self._names)
         saved = [p.name for p in parameters if p.role == "saved" and p.nullable]
         outputs = [p.name for p in parameters if p.role == "output" and p.nullable]
         too = f", {listed(outputs)} included" if outputs else ""

@@ -37,7 +37,7 @@ from ..source.tree import (
     Verbatim,
     names_in,
 )
-from . import c_contract, c_lapack, c_vector, series
+from . import c_contract, c_lapack, c_sparse, c_vector, series
 from .c_expressions import Expressions, language, vectors_in
 from .c_names import File
 from .helpers import formulas, steps
@@ -174,7 +174,7 @@ _INTEGERS: Mapping[str, Callable[[str], Function]] = {
     "larger": _chosen("gt"),
     "smaller": _chosen("lt"),
 }
-_BY_HAND = {"stable_order": ORDER, **c_contract.TEXTS}
+_BY_HAND = {"stable_order": ORDER, **c_contract.TEXTS, **c_sparse.TEXTS}
 _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
     False: {"real": "double", "kind": "d", "log": "log", "fabs": "fabs", "zero": "0.0", "one": "1.0", "tiny": "1e-15"},
     True: {

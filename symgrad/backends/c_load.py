@@ -11,21 +11,25 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..expr import show
 from ..ir import Dtype, Tensor, bind, extent_of, shape_of
-from ..later import np
-from ..plan import Nested, Program
+from ..later import Later, np
+from ..plan import Beside, Nested, Program
 from ..records import dataclass
 from ..source.python import Import, Module
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE
 from .c_compile import Library
 from .c_point import Point, tensor_of
 from .c_signature import Printed, of_arrays
+from .c_sparse import DATA, INDICES, INDPTR
 from .options import DEFAULT, Options
 from .python_checks import cotangent_helper, cotangents_helper, inputs_helper, type_helpers
 from .python_names import module_from, resolved
 from .python_print import module as print_module
 
+sparse: Any = Later("scipy.sparse")
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
+    Memory = Callable[[tuple[int, ...], np.dtype[Any]], Array]
+    Pattern = tuple[tuple[int, ...], Array, Array]
 Size = int | tuple[int, ...]
 Shape = tuple[int, ...]
 
@@ -38,7 +42,10 @@ NO_TENSORS = ("size", "option", "presence", "work")  # roles of parameters
 
 
 class _Forward:
-    """A function of the library that is given the inputs."""
+    """A function of the library that is given the inputs.
+
+    apart  results that it has other memory for
+    """
 
     def __init__(
         self,
@@ -47,6 +54,7 @@ class _Forward:
         function: Printed,
         options: Options,
         address: Callable[[Array], int],
+        apart: Sequence[str] = (),
     ) -> None:
         self.program, self.primal = program, program.derivative.primal
         own = {Dtype.REAL: "float32" if options.single else "float64", Dtype.INT: options.index}
@@ -54,21 +62,25 @@ class _Forward:
         self.types = {t.name: np.dtype(stored[t.dtype]) for t in (*self.primal.tensors, *program.tensors)}
         self.defaults = tuple(o.default for o in self.primal.options)
         kept = (n for n in program.saved if n not in self.primal.inputs)
-        self._results = list(dict.fromkeys([*program.forward.returns, *kept]))
+        self._results = [n for n in dict.fromkeys([*program.forward.returns, *kept]) if n not in apart]
         self.checks = _checks(program)
         refuse = self.checks._inputs if self.primal.inputs else None
         inputs = self.primal.inputs
-        self._function = _Compiled(program, library, function, inputs, self._results, options, address, refuse)
-        self._layout = lru_cache(self._function.layout)
+        self.call = _Compiled(program, library, function, inputs, self._results, options, address, refuse)
+        self._layout = lru_cache(self.call.layout)
 
     def __call__(
-        self,
-        inputs: Sequence[Any],
-        options: dict[str, Any],
-        memory: Callable[[Shape, np.dtype[Any]], Array],
-        absent: Sequence[str] = (),
+        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
     ) -> tuple[dict[str, Array | None], Layout]:
         """The inputs and results by name, as C has them, and what their shapes tell; None for those in `absent`."""
+        values, layout, _ = self.prepared(inputs, options, memory, absent)
+        self.call(layout, values, memory)
+        return values, layout
+
+    def prepared(
+        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
+    ) -> tuple[dict[str, Array | None], Layout, tuple[Any, ...]]:
+        """The same before it is called; and what a layout is made of."""
         primal = self.primal
         numbers = self.defaults
         if options:
@@ -77,12 +89,12 @@ class _Forward:
             raise TypeError(f"{primal.name}: there is no option {next(iter(options))}")
         given = [None if a is None else np.asarray(a) for a in inputs]
         given += [None] * (len(primal.inputs) - len(inputs))
-        layout = self._layout(tuple([None if a is None else (a.shape, a.dtype) for a in given]), numbers)
+        told = tuple([None if a is None else (a.shape, a.dtype) for a in given]), numbers
+        layout = self._layout(*told)
         values = {n: self.stored(n, a) for n, a in zip(primal.inputs, given, strict=True)}
         for name in self._results:
             values[name] = None if name in absent else memory(layout.shapes[name], self.types[name])
-        self._function(layout, values, memory)
-        return values, layout
+        return values, layout, told
 
     def stored(self, name: str, array: Array | None) -> Array | None:
         """An array as C reads it: a copy only where it is not."""
@@ -98,6 +110,92 @@ class _Forward:
         if dtype.kind == "i" and dtype.itemsize < array.dtype.itemsize and (found != array).any():
             raise OverflowError(f"{self.primal.name}: {name} has {array[found != array].flat[0]}, which is no {dtype}")
         return found
+
+
+class _Beside:
+    """A function beside forward and backward."""
+
+    def __init__(
+        self,
+        beside: Beside,
+        library: Library,
+        printed: Sequence[Printed],
+        options: Options,
+        address: Callable[[Array], int],
+    ) -> None:
+        self._results = beside.results
+        self._forward = _Forward(beside.program, library, of_arrays(printed, beside.name), options, address)
+
+    def __call__(
+        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
+    ) -> Any:
+        return _arranged(self._results, self._forward(inputs, options, memory, absent)[0])
+
+
+class _Matrix:
+    """The functions of a sparse matrix, called one after the other; it is SciPy's."""
+
+    def __init__(
+        self,
+        beside: Beside,
+        library: Library,
+        printed: Sequence[Printed],
+        options: Options,
+        address: Callable[[Array], int],
+    ) -> None:
+        assert beside.sparse is not None
+        self._sparse, self._results, self._integers = beside.sparse, beside.results, np.dtype(options.index)
+        values, parts = of_arrays(printed, beside.values), beside.sparse.parts
+        self._values = _Forward(beside.program, library, values, options, address, parts)
+        self._real = self._values.types[parts[0]]
+        if (program := beside.sparse.pattern) is None:
+            return
+
+        def compiled(word: str) -> _Compiled:
+            inputs = program.derivative.primal.inputs
+            return _Compiled(program, library, of_arrays(printed, word), inputs, (), options, address)
+
+        self._room, self._pattern = compiled(beside.room), compiled(beside.pattern)
+
+    def pattern(
+        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
+    ) -> Pattern:
+        """The shape, where each row begins among the entries, and their columns."""
+        matrix = self._sparse
+        values, layout, told = self._values.prepared(inputs, options, memory)
+        shape = tuple([extent_of(e, layout.sizes, layout.options) for e in matrix.shape])
+        if matrix.pattern is None:
+            indptr, indices = (np.array(some, self._integers) for some in (matrix.indptr, matrix.indices))
+            return shape, indptr, indices
+        room = self._room.result(self._room.layout(*told), values, memory)
+        assert room is not None
+        indptr, indices = (memory((count,), self._integers) for count in (shape[0] + 1, room))
+        self._pattern(self._pattern.layout(*told), values | {INDPTR: indptr, INDICES: indices}, memory)
+        return shape, indptr, indices[: indptr[-1]]
+
+    def values(
+        self,
+        pattern: Pattern,
+        inputs: Sequence[Any],
+        options: dict[str, Any],
+        memory: Memory,
+        absent: Sequence[str] = (),
+    ) -> tuple[Any, ...]:
+        """The results, and the entries at the places of a pattern."""
+        values, layout, _ = self._values.prepared(inputs, options, memory, absent)
+        _, indptr, indices = pattern
+        data = memory(indices.shape, self._real)
+        values |= {INDPTR: indptr, INDICES: indices, **dict.fromkeys((DATA, *self._sparse.parts), data)}
+        self._values.call(layout, values, memory)
+        return (*_arranged(self._results, values), data)
+
+    def __call__(
+        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
+    ) -> tuple[Any, ...]:
+        """The results, and the matrix as SciPy has it."""
+        shape, indptr, indices = pattern = self.pattern(inputs, {**options}, memory)
+        *found, data = self.values(pattern, inputs, options, memory, absent)
+        return (*found, sparse.csr_array((data, indices, indptr), shape=shape))
 
 
 class Values:
@@ -120,22 +218,25 @@ class Values:
         self.integers = np.dtype(options.index)  # those in arrays
         self.accumulates = options.accumulate  # to what is in the gradients' arrays
         self.threads = options.openmp  # which a copy of the process does not have
-        self._memory: Callable[[Shape, np.dtype[Any]], Array] = np.empty
+        self._memory: Memory = np.empty
         self._absent: tuple[str, ...] = ()
         self._address = (lambda array: array.ctypes.data) if calls is None else calls.address
-        self._beside = {
-            b.name: (_Forward(b.program, library, of_arrays(printed, b.name), options, self._address), b.results)
-            for b in program.beside
-        }
+        self._beside: dict[str, Callable[..., Any]] = {}
+        for b in program.beside:
+            if b.sparse is None:
+                self._beside[b.name] = _Beside(b, library, printed, options, self._address)
+            else:
+                matrix = _Matrix(b, library, printed, options, self._address)
+                self._beside |= {b.name: matrix, b.pattern: matrix.pattern, b.values: matrix.values}
 
     def __getattr__(self, name: str) -> Any:
         found = self.__dict__.get("_beside", {}).get(name)
         if found is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        forward, results = found
+        first = name.endswith("_values")  # the pattern
 
         def function(*inputs: Any, **options: Any) -> Any:
-            return _arranged(results, forward(inputs, options, self._memory, self._absent)[0])
+            return found(*inputs[:first], inputs[first:], options, self._memory, self._absent)
 
         return function
 
@@ -286,7 +387,8 @@ class _Compiled:
         self._names, self._results, self._address, self._refuse = names, results, address, refuse
         self._kinds = NUMBERS | ({REAL: ctypes.c_float} if options.single else {})
         self._call = getattr(library.functions, function.name)
-        self._call.restype = None if function.function.result is None else ctypes.c_int
+        result = function.function.result
+        self._call.restype = None if result is None else NUMBERS[result.of]
         kinds = (ctypes.c_void_p if p.type.pointer else self._kinds[p.type.of] for p in function.parameters)
         self._call.argtypes = list(kinds)
         tensors = [(k, p, tensor_of(p, program)) for k, p in enumerate(function.parameters) if p.role not in NO_TENSORS]
@@ -332,12 +434,20 @@ class _Compiled:
         return Layout(sizes, options, present, found, tuple(arguments), tuple(rooms))
 
     def __call__(
-        self, layout: Layout, values: Mapping[str, Array | None], memory: Callable[[Shape, np.dtype[Any]], Array]
+        self, layout: Layout, values: Mapping[str, Array | None], memory: Memory
     ) -> None:
         """Call it with arrays as C reads them; None for one that is absent, or not wanted.
 
         memory  what gives room for temporaries
         """
+        status = self.result(layout, values, memory)
+        if status:
+            raise self._failure(status, layout)
+
+    def result(
+        self, layout: Layout, values: Mapping[str, Array | None], memory: Memory
+    ) -> int | None:
+        """What it returns then."""
         arguments = [*layout.arguments]
         for k, tensor in self._arrays:
             array = values[tensor]
@@ -348,9 +458,8 @@ class _Compiled:
         work = [memory((room,), dtype) for room, (_, dtype) in zip(layout.rooms, self._work, strict=True)]
         for array, (k, _) in zip(work, self._work, strict=True):
             arguments[k] = self._address(array)
-        status: int | None = self._call(*arguments)
-        if status:
-            raise self._failure(status, layout)
+        found: int | None = self._call(*arguments)
+        return found
 
     def _failure(self, status: int, layout: Layout) -> Exception:
         primal = self._program.derivative.primal

@@ -47,7 +47,6 @@ class Jax(PythonLanguage):
     forward_mode = True
     executed = "numpy"
     style = "arrays"
-    sparse = True
 
     def module(self, program: Program, header: Sequence[str]) -> Module:
         """The file as a tree."""

@@ -58,7 +58,6 @@ class NumPy(PythonLanguage):
     executed = "numpy"
     takes = ("save", "checkpoint", "functions", "wrt")
     style = "arrays"
-    sparse = True
 
     def module(self, program: Program, header: Sequence[str]) -> Module:
         """The file as a tree."""

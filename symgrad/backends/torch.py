@@ -51,7 +51,6 @@ class Torch(PythonLanguage):
     forward_mode = True
     executed = "numpy"
     style = "arrays"
-    sparse = True
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""

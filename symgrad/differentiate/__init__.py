@@ -1,7 +1,17 @@
 """Function -> Derivative: the rule of differentiation, its forward twin, and the Jacobian for people."""
 
 from .components import by_components, entries, in_values
-from .derived import arranged, chosen, gauss_newton_of, gradient_of, hessian_of, jacobian_of, slopes_of, sparse_of
+from .derived import (
+    Ordered,
+    arranged,
+    chosen,
+    gauss_newton_of,
+    gradient_of,
+    hessian_of,
+    jacobian_of,
+    slopes_of,
+    sparse_of,
+)
 from .jacobian import Jacobian, jacobian_equations
 from .perturbed import Perturbations, at_rest, perturbations, perturbed, resting
 from .products import curved_of, pushed_of

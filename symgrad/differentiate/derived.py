@@ -16,7 +16,7 @@ names: the printed code shares their parts with each other, and with the value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import TargetError, UnsupportedError
@@ -31,6 +31,7 @@ from .terms import Chain, Term
 
 Places = Sequence[tuple[tuple[Expr, ...], Expr]]  # what stands where
 Others = Callable[[], Iterable[Derivative]]
+Ordered = Sequence[Mapping[str, tuple[Expr, ...] | None] | None]  # for each output: see `plan.Sparse`
 
 # products of J^T J that are written line by line, the upper triangle once: in half the time of loops (6 x 6 in 38 ns
 # for 58, where these are vectors), which are as fast at 9 x 9, and then a seventh of the code
@@ -92,11 +93,15 @@ def gauss_newton_of(
 
 
 def sparse_of(
-    derivative: Derivative, others: Others, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
-) -> Function:
-    """The outputs, and the entries of the derivatives of these, or of all, in threes: rows, columns, values."""
+    derivative: Derivative, others: Others, inputs: Sequence[str] = (), outputs: Sequence[str] = (), rows: bool = False
+) -> tuple[Function, Ordered]:
+    """The outputs, and the entries of the derivatives of these, or of all, in threes: rows, columns, values.
+
+    rows  whether they shall stand row by row; where they do, the values of each output in the order of their columns
+    """
     found = _of(derivative, others, inputs, outputs)
-    return found.function("jacobian_sparse", derivative.primal.outputs, found.entries())
+    results, ordered = found.entries(rows)
+    return found.function("jacobian_sparse", derivative.primal.outputs, results), ordered
 
 
 def hessian_of(
@@ -281,10 +286,10 @@ class _Cells:
         whole = Equation(jtj.name, (*self.pack, i, j), "sum", left * right, box)
         return [(matrix, equations), (jtj, [whole]), jtr]
 
-    def entries(self) -> list[Result]:
+    def entries(self, rows: bool) -> tuple[list[Result], Ordered]:
         """Those of one point that are other than 0, by numbers for rows and columns."""
         at = [(i, j, cell) for i, (_, row) in enumerate(self.rows) for j, (_, cell) in enumerate(row)]
-        return Entries(self.primal, self.outputs, self.inputs, self.taken).of_cells(at)
+        return Entries(self.primal, self.outputs, self.inputs, self.taken).of_cells(at), ()
 
     def _columns(self, n: int) -> list[dict[int, Expr]]:
         """The derivatives by each component that are not 0, by the number of the row."""
@@ -355,18 +360,18 @@ class _Blocks:
                 found.append(self._result(f"{above}_by_{name}", shape, terms))
         return found
 
-    def entries(self) -> list[Result]:
+    def entries(self, rows: bool) -> tuple[list[Result], Ordered]:
         """Those of each term."""
         made = Entries(self.primal, [*self.chains], self.inputs, self.taken)
         gradients, facts = dict(self.derivative.gradients), self.derivative.function.facts
-        found = [
-            result
-            for output, chain in self.chains.items()
-            for name in self.inputs
-            for term in chain.found.get(gradients[name], ())
-            for result in made.of_term(output, name, term, facts)
-        ]
-        return found or made.nothing()
+        found, ordered = list[Result](), list[Mapping[str, tuple[Expr, ...] | None] | None]()
+        for output, chain in self.chains.items():
+            terms = {name: chain.found.get(gradients[name], ()) for name in self.inputs}
+            some, counts = made.of_output(output, terms, facts, chain.box if rows else None)
+            found += some
+            names = [tensor.name for tensor, _ in some[2::3]]
+            ordered.append(None if counts is None else dict(zip(names, counts, strict=True)))
+        return found or made.nothing(), ordered
 
     def normal_equations(self, lines: bool) -> list[Result]:
         """Of one array by another: J, J^T J and J^T r, the products of terms being terms again."""

@@ -36,6 +36,7 @@ from ..expr.names import fresh
 from ..expr.sizes import as_integer, count, tidy
 from ..ir import Box, Dtype, Equation, Function, Role, Tensor
 from ..records import replace
+from .rows import by_rows, in_order
 from .terms import Term
 
 Result = tuple[Tensor, list[Equation]]
@@ -70,9 +71,28 @@ class Entries:
             found.append((tensor, [Equation(tensor.name, (const(k),), "none", b, ()) for k, b in enumerate(bodies)]))
         return found
 
-    def of_term(self, output: str, name: str, term: Term, facts: Facts) -> list[Result]:
-        """Its rows, columns and values; `facts` are those of the function that the term is of."""
-        term = self._shortened(self._without_reals(term), facts)
+    def of_output(
+        self, output: str, terms: Mapping[str, Sequence[Term]], facts: Facts, axes: Box | None = None
+    ) -> tuple[list[Result], list[tuple[Expr, ...] | None] | None]:
+        """The arrays of all terms of an output, by input; and if those of a row are in order, how many elements of each
+        have a place, as a shape, where sizes tell.
+
+        facts  those of the function that the terms are of
+        axes   of the output, where terms shall stand row by row if subscripts tell their order
+        """
+        names = [*terms]
+        given = [(n, self._without_reals(term)) for n, name in enumerate(names) for term in terms[name]]
+        found = None
+        if axes is not None:
+            rows = [(n, row) for n, term in given if (row := by_rows(term, axes, facts)) is not None]
+            found = in_order(rows, axes, facts) if len(rows) == len(given) else None
+        short = [(n, self._shortened(term, facts)) for n, term in found or given]
+        counts = [tuple(n for _, n in term.box) if term.where is None else None for _, term in short]
+        results = [r for n, term in (short if found is None else found) for r in self._of_term(output, names[n], term)]
+        return results, None if found is None else counts
+
+    def _of_term(self, output: str, name: str, term: Term) -> list[Result]:
+        """Its rows, columns and values."""
         shown = {*indices(*term.above, *term.below)}
         masked = any(not shown.issuperset(indices(c)) for c in term.conditions)
         box = tuple((i, self._never_negative(n)) for i, n in term.box if masked or i in shown)

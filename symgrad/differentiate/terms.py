@@ -95,9 +95,9 @@ class Chain:
         self.tensors: list[Tensor] = []
         self.statements: list[Equation] = []
         self.shape = self.primal.table[output].shape
-        box = self._box_of_output()
-        at = tuple(i for i, _ in box)
-        self.found: dict[str, list[Term]] = {seed: [Term(at, at, ONE, box)]}
+        self.box = self._box_of_output()
+        at = tuple(i for i, _ in self.box)
+        self.found: dict[str, list[Term]] = {seed: [Term(at, at, ONE, self.box)]}
         moved = _moved(derivative)
         self.moved = {name for names in moved.values() for name in names} | set(moved)
         own = [e for e in self.joint.statements if e.target in moved[seed]]

@@ -7,6 +7,7 @@ step reads only what stands before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from functools import cached_property
 from typing import Union
 
@@ -22,7 +23,7 @@ class Step:
     serves  backward: the gradients (tensor names) that need this step; forward: empty
     when    conditions on optional inputs under which the step is needed at all, the same for all its equations
     how     fill: every element is written, with 0 where no equation does; write: only what the equations name; add:
-            they add to what stands there
+            they add to what stands there; once: as write, each an element of its own at each point of its box
     begins  whether the tensor has no memory yet, though this step does not fill it
     """
 
@@ -146,6 +147,8 @@ class Sparse:
     parts    the arrays of the values, one behind the other
     pattern  what computes their places, two arrays for each: rows, and columns; None where these are numbers
     indptr, indices  those numbers: where each row of the matrix begins among the values, and the columns of these
+    ordered  the parts of some of the rows' tensors, each by the axes of that tensor first, with columns that ascend in
+             each row, in a part and from one to the next; how many have a place, as a shape, where sizes tell
     """
 
     rows: tuple[str, ...]
@@ -155,6 +158,7 @@ class Sparse:
     pattern: Program | None
     indptr: tuple[int, ...] = ()
     indices: tuple[int, ...] = ()
+    ordered: Mapping[str, Mapping[str, tuple[Expr, ...] | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,11 @@ class Beside:
     def pattern(self) -> str:
         """What the function is called that gives the places of a sparse matrix."""
         return f"{self.kind}_pattern"
+
+    @property
+    def room(self) -> str:
+        """What the function is called that tells how many entries there may be."""
+        return f"{self.kind}_nnz"
 
     @property
     def values(self) -> str:

@@ -43,6 +43,9 @@ class Alone:
     def heads(heads: Sequence[Head], name: str) -> list[Head]:
         """Of the functions of a file, that one as forward, and those that are no part of the interface."""
         roles = {f"{name}{end}": f"forward{end}" for end in ("", "_batch")}
+        kind = name.removesuffix("_sparse")
+        if kind != name and all(h.role != name for h in heads):  # what who calls makes a matrix of
+            roles = {f"{kind}_values": "forward", f"{kind}_pattern": "pattern", f"{kind}_nnz": "room"}
         own = [h for h in heads if h.role in (*roles, "local", "series")]
         return [replace(h, role=roles.get(h.role, h.role)) for h in own]
 

@@ -26,6 +26,7 @@ from ..source.tree import Function as Head
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn
 from .c_contract import wrong_products
+from .c_matrix import CMatrix
 from .c_text import CText
 from .calls import Alone, Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
@@ -49,7 +50,7 @@ from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head], Sequence[Primitive]], Text]] = {
     "numpy": NumpyText,
-    "c": CText,
+    "c": lambda function, *given: (CMatrix if getattr(function, "sparse", None) else CText)(function, *given),
     "scipy": NumpyText,
 }
 LOWEST = {DOUBLE: 1e-290, SINGLE: 1e-33}  # exp, sigmoid and erfc of torch and JAX flush to 0, or lose digits, below

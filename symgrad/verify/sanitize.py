@@ -25,6 +25,7 @@ import numpy as np
 from ..ir import Dtype, Function, bind
 from ..ops.primitive import Primitive
 from ..source.tree import REAL, Parameter
+from .c_matrix import PATTERN, CMatrix
 from .c_text import CText
 from .cases import Case
 from .sizes import boxes, count
@@ -101,16 +102,18 @@ class Driver:
         self.stored = {Dtype.REAL: np.float64, Dtype.INT: integers, Dtype.BOOL: np.uint8}
         self.ending = "_batch" if text.component else ""
         own = ("forward", "backward") if has_backward(function) else ("forward",)
+        own = (PATTERN, *own) if isinstance(text, CMatrix) else own
         heads = {which: text.heads[f"{which}{self.ending}"] for which in own}
         self.slots = {_slot(p, which): p for which, head in heads.items() for p in head.parameters}
         number = {slot: k for k, slot in enumerate(self.slots)}
         self.saved = [_slot(p, "") for p in heads["forward"].parameters if p.role == "saved"]
-        forward, *backward = (
-            f"{head.name}({', '.join(_passed(p, number[_slot(p, which)]) for p in head.parameters)});"
+        calls = {
+            which: f"{head.name}({', '.join(_passed(p, number[_slot(p, which)]) for p in head.parameters)});"
             for which, head in heads.items()
-        )
-        lines = [forward, *(f"v[{number[s]}] = driver_exactly(v[{number[s]}], most);" for s in self.saved)]
-        lines += [forward] * bool(self.saved) + backward
+        }
+        before, forward, backward = ([calls[w]] if w in calls else [] for w in (PATTERN, "forward", "backward"))
+        lines = [*before, *forward, *(f"v[{number[s]}] = driver_exactly(v[{number[s]}], most);" for s in self.saved)]
+        lines += forward * bool(self.saved) + backward
         self.source = DRIVER.format(
             header=header, body="\n    ".join(lines), count=len(self.slots), none=NONE, given=GIVEN
         )
@@ -124,13 +127,16 @@ class Driver:
         most = min(LARGEST, 4096 + 4 * ELEMENT * points)
         shapes = {n: full_shape(function, n, inputs, options) for n in function.outputs}
         passed = self.text.sizes(inputs, options)
+        places = self.text.places(inputs, options) if isinstance(self.text, CMatrix) else {}
 
         def block(role: str, name: str) -> bytes:
             kind = self.slots[role, name].type
             if role == "gradient":
                 given = inputs.get(name)
                 return _head(NONE) if given is None else _head(ROOM, ELEMENT * np.size(given))
-            if role in ("forward", "backward"):
+            if role == "" and name in places:
+                return _head(ROOM, ELEMENT * places[name])
+            if role in (PATTERN, "forward", "backward"):
                 return _head(ROOM, ELEMENT * self.text.room(name, role, self.ending, passed))
             if role in ("size", "option"):
                 value = numbers.get(name, 0) if role == "size" else options[name]

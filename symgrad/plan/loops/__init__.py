@@ -11,7 +11,7 @@ from ...records import replace
 from ..narrow import Known, narrowed
 from ..program import Item, Procedure, Program, Step
 from ..sequence import steps_in_sequence
-from .accumulate import accumulated
+from .accumulate import accumulated, adding
 from .constants import whole_constants
 from .contract import summed_in_place, widened
 from .data import (

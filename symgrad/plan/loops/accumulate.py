@@ -6,50 +6,70 @@ turns or by a call, is computed in memory of its own first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ...expr import ZERO, Ref, ref, transformer
 from ...expr.names import Names
-from ...ir import Equation, Role, names_of
+from ...ir import Equation, Role, Tensor, names_of
 from ...records import replace
-from ..program import Item, Program, Step
+from ..program import Item, Procedure, Program, Step
 from .data import Rewriter
 from .integers import fresh_index
 
 
 def accumulated(program: Program) -> Program:
     """The same program, without packs, whose backward adds to each gradient."""
-    backward = program.backward
-    read = {r.name for step in backward.steps for e in step.equations for r in e.reads}
-    names = Names(program.names)
+    tensors, backward = adding(program, program.backward, dict.fromkeys(program.backward.returns, "add"))
+    return replace(program, tensors=tensors, backward=backward)
+
+
+def adding(
+    program: Program,
+    procedure: Procedure,
+    names: Mapping[str, str],
+    asked: Callable[[Equation], Equation] = lambda e: e,
+    whole: bool = False,
+) -> tuple[tuple[Tensor, ...], Procedure]:
+    """A procedure that adds to these of its results, and the tensors of the program then.
+
+    names  the results, and how: see `Step`
+    asked  tells further conditions on which something is added
+    whole  whether what is a sum is known before it is added
+    """
+    read = {r.name for step in procedure.steps for e in step.equations for r in e.reads}
+    new = Names(program.names)
     apart = {}
-    for step in backward.steps:
+    for step in procedure.steps:
         for target in step.targets:
             calls = any(e.matrix is not None for e in step.equations)  # they write a whole array
-            if target in backward.returns and (not isinstance(step, Step) or target in read or calls):
-                apart[target] = names.new(f"own_{target}")
+            calls |= whole and (len(step.equations) > 1 or any(e.reduce != "none" for e in step.equations))
+            if target in names and (not isinstance(step, Step) or target in read or calls):
+                apart[target] = new.new(f"own_{target}")
     rewrite = Rewriter(
         transformer(lambda n: ref(apart[n.name], *n.subscripts) if isinstance(n, Ref) and n.name in apart else n)
     )
     steps: list[Item] = []
-    for step in backward.steps:
-        if isinstance(step, Step) and step.target in backward.returns and step.target not in apart:
-            equations = tuple(e for e in step.equations if e.body is not ZERO)
-            steps += [replace(step, equations=equations, how="add")] if equations else []
+    for step in procedure.steps:
+        if isinstance(step, Step) and step.target in names and step.target not in apart:
+            equations = tuple(asked(e) for e in step.equations if e.body is not ZERO)
+            steps += [replace(step, equations=equations, how=names[step.target])] if equations else []
         else:
             steps.append(_renamed(step, apart, rewrite))
-    ends = [_added(program, name, own, next(s for s in steps if own in s.targets)) for name, own in apart.items()]
-    own = [replace(program.table[old], name=new, role=Role.LOCAL, optional=False) for old, new in apart.items()]
-    return replace(program, tensors=(*program.tensors, *own), backward=replace(backward, steps=(*steps, *ends)))
+    ends = []
+    for name, own in apart.items():
+        end = _added(program, name, own, next(s for s in steps if own in s.targets), names[name])
+        ends.append(replace(end, equations=tuple(map(asked, end.equations))))
+    more = [replace(program.table[old], name=own, role=Role.LOCAL, optional=False) for old, own in apart.items()]
+    return (*program.tensors, *more), replace(procedure, steps=(*steps, *ends))
 
 
-def _added(program: Program, target: str, own: str, step: Item) -> Step:
+def _added(program: Program, target: str, own: str, step: Item, how: str) -> Step:
     """`target` += `own`, where that is computed."""
     taken = names_of(program.derivative.function)
     box = tuple((fresh_index(taken), extent) for extent in program.table[target].shape)
     at = tuple(i for i, _ in box)
     e = Equation(target, at, "none", ref(own, *at), box)
-    return Step(target, (e,), (target,), step.when, "add")
+    return Step(target, (e,), (target,) if step.serves else (), step.when, how)
 
 
 def _renamed(item: Item, names: Mapping[str, str], rewrite: Rewriter) -> Item:

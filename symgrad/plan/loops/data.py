@@ -75,7 +75,8 @@ class Local(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Store(_Leaf):
-    """The value goes to the element: `how` is =, +=, *=, or max= and min=, which keep the larger or smaller."""
+    """The value goes to the element: `how` is =, +=, *=, or max= and min=, which keep the larger or smaller; := says
+    that it is the only one that the element gets."""
 
     element: Ref
     value: Expr
@@ -187,6 +188,11 @@ def with_nodes(block: Block, nodes: Sequence[Node]) -> Block:
     """These nodes as a block: `block` itself, if they are its own."""
     same = len(block) == len(nodes) and all(map(is_, block, nodes))
     return block if same else tuple(nodes)
+
+
+def stores_once(node: Node) -> bool:
+    """Whether elements get their only value in it: those of a matrix, whose rows stand one behind the other."""
+    return any(isinstance(n, Store) and n.how == ":=" for n in walk((node,)))
 
 
 def walk(block: Block) -> list[Node]:

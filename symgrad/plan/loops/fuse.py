@@ -8,7 +8,21 @@ from typing import TypeGuard
 
 from ...expr import Const, Expr, Index, refs, substitution
 from ...records import replace
-from .data import Block, Call, Guard, Local, Loop, Node, Note, Rewriter, Store, expressions, walk, with_inner
+from .data import (
+    Block,
+    Call,
+    Guard,
+    Local,
+    Loop,
+    Node,
+    Note,
+    Rewriter,
+    Store,
+    expressions,
+    stores_once,
+    walk,
+    with_inner,
+)
 from .dependence import Accesses, accesses, either_way, same_place
 from .guards import Asked, around_loops, conditions, inside_loops, same_guard
 from .notes import is_start
@@ -252,7 +266,8 @@ def _fusible(a: Loop, b: Loop, memory: Mapping[str, str], rows: bool = False) ->
         passes = any(written and _is_array(first, name) and name in second for name, (_, written) in first.items())
         return passes or rows and _rows_of_one(a, first, b, second)
     deep = _depth(a.body) or _depth(b.body)
-    return passes or not deep or _alike(a, b, rename) or _rows_of_one(a, first, b, second)
+    together = _alike(a, b, rename) or _rows_of_one(a, first, b, second) or stores_once(a) and stores_once(b)
+    return passes or not deep or together
 
 
 def _keeps_accumulators(node: Node) -> TypeGuard[Guard]:

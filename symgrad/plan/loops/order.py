@@ -118,6 +118,8 @@ class Order:
 
     def _more(self, tensor: Tensor, e: Equation, how: str) -> Block:
         """One equation of a target that others write too: to elements of its own (write), or added to theirs."""
+        if how == "once":
+            return _guarded(e.when, loops(e.shown, _where(e, (Store(_element(e), e.body, ":="),))))
         if how == "write" and e.where is not None:
             decided, rest = _divided(e.where, {i for i, _ in e.reduced})
             before, value = self._reduction(tensor, replace(e, where=rest)) if e.reduced else ((), e.body)

@@ -42,6 +42,7 @@ from .data import (
     expressions,
     loops,
     stores,
+    stores_once,
     walk,
     with_inner,
 )
@@ -91,6 +92,8 @@ class Split:
 
     def _loop(self, loop: Loop, domain: Domain) -> Block:
         """What becomes of a loop whose body is done."""
+        if stores_once(loop):  # the entries of a row, each of which is there or not: that would be as many loops
+            return (loop,)
         changing, turns = changed(loop.body), self._turns(loop, domain)
         certain = unconditional(*(e for n in loop.body if not isinstance(n, Loop) for e in expressions(n)))
         found: Block | None
