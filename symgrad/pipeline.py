@@ -527,6 +527,7 @@ def _others(
         values = in_values(resting(of.primal, moves))
         yield _swept(values, moves, lambda f: tangent(f, inputs))
         yield _swept(values, moves, differentiate)
+        yield _swept(resting(of.primal, moves), moves, lambda f: tangent(f, inputs))
 
     return others
 

@@ -77,7 +77,7 @@ def symforce(job: Job) -> Case:
     from symforce import codegen
     from symforce.values import Values
 
-    include = _eigen()
+    include = eigen()
     start = time.process_time()
     n, m, wrt = len(point.names), point.results, len(job.row.wrt)
     x, v = sf.Matrix(n, 1).symbolic("x"), sf.Matrix(m, 1).symbolic("v")
@@ -131,7 +131,7 @@ extern "C" void run_jacobian(const double *x, double *y, double *g)
     return point_case(job, library, facts)
 
 
-def _eigen() -> str:
+def eigen() -> str:
     folders = ["/usr/include/eigen3", "/usr/local/include/eigen3", "/opt/homebrew/include/eigen3"]
     try:  # CasADi brings it along
         import casadi

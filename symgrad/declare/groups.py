@@ -64,10 +64,9 @@ class _Quaternion:
     def inverse(a: Components) -> list[Any]:
         return [-a[0], -a[1], -a[2], a[3]]
 
-    @staticmethod
-    def act(a: Components, p: Components) -> list[Any]:
-        *u, w = a
-        return _plus(p, _times(2, _cross(u, _plus(_cross(u, p), _times(w, p)))))
+    @classmethod
+    def act(cls, a: Components, p: Components) -> list[Any]:
+        return _Matrix.act(_again(cls.matrix(a), "rotation"), p)
 
     @staticmethod
     def exp(delta: Components) -> list[Any]:
@@ -90,11 +89,13 @@ class _Quaternion:
 
     @staticmethod
     def matrix(a: Components) -> list[Any]:
+        """Each entry is of squares and products alone: its derivative by a perturbation is an entry again."""
         x, y, z, w = a
+        xx, yy, zz, ww = x * x, y * y, z * z, w * w
         return [
-            *(1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-            *(2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-            *(2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+            *(ww + xx - yy - zz, 2 * (x * y - w * z), 2 * (x * z + w * y)),
+            *(2 * (x * y + w * z), ww - xx + yy - zz, 2 * (y * z - w * x)),
+            *(2 * (x * z - w * y), 2 * (y * z + w * x), ww - xx - yy + zz),
         ]
 
     @staticmethod
@@ -191,6 +192,9 @@ class Group(ABC):
     def _inverse(self, stored: Stored, a: Components) -> list[Any]: ...
 
     @abstractmethod
+    def _between(self, stored: Stored, a: Components, b: Components) -> list[Any]: ...
+
+    @abstractmethod
     def _exp(self, stored: Stored, delta: Components) -> list[Any]: ...
 
     @abstractmethod
@@ -248,7 +252,9 @@ class Group(ABC):
 
     def between(self, a: Any, b: Any) -> Array:
         """What leads from a to b: inverse(a), composed with b."""
-        return self.compose(self.inverse(a), b)
+        stored, shape, first = self._read(a, "between")
+        other, _, second = self._read(b, "between")
+        return _written(self._between(stored, first, _as(stored, other, second)), shape, "between")
 
     def exp(self, delta: Any, storage: str = "quaternion") -> Array:
         """The element of a perturbation, stored as "quaternion" or "matrix"."""
@@ -270,8 +276,7 @@ class Group(ABC):
 
     def local(self, a: Any, b: Any, side: str = "right") -> Array:
         """The delta with which `retract` of a is b."""
-        both = [self.inverse(a), b]
-        return self.log(self.compose(*both[:: _direction(side)]))
+        return self.log(self.between(a, b) if _direction(side) > 0 else self.compose(b, self.inverse(a)))
 
     def act(self, a: Any, point: Any) -> Array:
         """The rotated point, or where a pose takes it."""
@@ -301,6 +306,9 @@ class _Rotations(Group):
     def _inverse(self, stored: Stored, a: Components) -> list[Any]:
         return stored.inverse(a)
 
+    def _between(self, stored: Stored, a: Components, b: Components) -> list[Any]:
+        return stored.compose(stored.inverse(a), b)
+
     def _exp(self, stored: Stored, delta: Components) -> list[Any]:
         return stored.exp(delta)
 
@@ -328,6 +336,12 @@ class _Apart(Group):
         q, t = _split(a)
         back = stored.inverse(q)
         return [*back, *_times(-1, self._moved(stored, back, t))]
+
+    def _between(self, stored: Stored, a: Components, b: Components) -> list[Any]:
+        (q, t), (r, u) = _split(a), _split(b)
+        back = stored.inverse(q)
+        apart = [y - x for x, y in zip(t, u, strict=True)]
+        return [*stored.compose(back, r), *self._moved(stored, back, apart)]
 
     def _exp(self, stored: Stored, delta: Components) -> list[Any]:
         return [*stored.exp(delta[:3]), *delta[3:]]
@@ -417,10 +431,13 @@ def _listed(parts: Components, word: str) -> Array:
     return as_array(assembled({(k,): part for k, part in enumerate(parts)}, word))
 
 
-def _again(parts: Components, word: str) -> list[Array]:
-    """The components, each computed once."""
-    array = _listed(parts, word)
-    return [array[..., k] for k in range(len(parts))]
+def _again(parts: Components, word: str) -> list[Any]:
+    """The components, each computed once; of expressions there is no telling."""
+    if any(isinstance(part, Expr) for part in parts):
+        return list(parts)
+    shape = (3, 3) if len(parts) == 9 else (len(parts),)
+    array = as_array(assembled(dict(zip(product(*map(range, shape)), parts, strict=True)), word))
+    return [array[(..., *place)] for place in product(*map(range, shape))]
 
 
 def _called(x: Any, word: str) -> Array:

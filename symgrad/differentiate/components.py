@@ -13,6 +13,7 @@ from ..expr import (
     Expr,
     Index,
     Ref,
+    apply,
     const,
     index,
     operator,
@@ -30,6 +31,7 @@ from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Tensor, names_of
 from ..ops import OPS
 from ..records import replace
+from .recognised import Recognised
 
 MOST = 64  # along one axis; longer ones have no formula for each component
 LONG = 400  # operations; a Jacobian of more is not written at the head of a file
@@ -59,7 +61,7 @@ def of_components(derivative: Derivative) -> bool:
 
 
 def _of_components(joint: Function, primal: Function) -> bool:
-    scalar = all(e.reduce == "none" and e.where is None and not e.when and not e.reduced for e in joint.statements)
+    scalar = all(e.reduce == "none" and not e.when and not e.reduced for e in joint.statements)
     literal = all(_components(t, primal) is not None for t in joint.tensors)
     return scalar and literal and all(_at_one_place(e, primal) for e in joint.statements)
 
@@ -75,11 +77,14 @@ def cells(derivative: Derivative, opaque: set[str]) -> list[Row]:
         return [(ref(n, *x), ref(own, *x)) for n, own in pairs for x in _components(primal.table[n], primal) or ()]
 
     units, results = elements(derivative.seeds), elements(derivative.gradients)
+    writers = Counter((e.target, e.subscripts) for e in primal.statements)
+    named = (e for e in primal.statements if e.target in opaque and e.where is None)
+    recognised = Recognised([e for e in named if writers[e.target, e.subscripts] == 1])
     found = []
     for _, seed in units:
         seeds: dict[Expr, Expr] = {other: ONE if other == seed else ZERO for _, other in units}
         put = transformer(_of_units)
-        found.append([put(cell) for cell in _written_out([r for _, r in results], joint, opaque, seeds)])
+        found.append([put(cell) for cell in _written_out([r for _, r in results], joint, opaque, seeds, recognised)])
     above, below = [element for element, _ in units], [element for element, _ in results]
     if derivative.kind == "jvp":
         above, below, found = below, above, [list(row) for row in zip(*found, strict=True)]
@@ -96,7 +101,7 @@ def in_values(function: Function) -> Function:
     for e in function.statements:
         for node in pending([e.body], known):
             new = known[node] = renewed(node, known) if node.args else node
-            if readers[node] > 1 and isinstance(node, Apply) and OPS[node.op].result != "bool":
+            if e.where is None and readers[node] > 1 and isinstance(node, Apply) and OPS[node.op].result != "bool":
                 tensor, equation, known[node] = e.part(names.new("value"), new)
                 tensors.append(tensor)
                 statements.append(equation)
@@ -132,7 +137,7 @@ def _one_by_one(e: Equation, function: Function) -> list[Equation]:
             if not isinstance(extent, Const) or extent.value > MOST:
                 return [e]
             points = [{**point, i: const(k)} for point in points for k in range(int(extent.value))]
-    if e.reduce not in ("none", "sum") or e.where is not None or e.when:
+    if e.reduce not in ("none", "sum") or e.reduced and e.where is not None:
         return [e]
     found: dict[tuple[Expr, ...], list[Equation]] = {}
     for one in map(e.at, points):
@@ -170,18 +175,22 @@ def _is_pack(s: Expr, primal: Function) -> bool:
     return isinstance(s, Index) and s.name in primal.packs
 
 
-def _written_out(elements: Sequence[Ref], joint: Function, opaque: set[str], seeds: dict[Expr, Expr]) -> list[Expr]:
+def _written_out(
+    elements: Sequence[Ref], joint: Function, opaque: set[str], seeds: dict[Expr, Expr], recognised: Recognised
+) -> list[Expr]:
     """The elements by their equations, and so on down to the inputs and what is opaque."""
     done: dict[Expr, Expr] = dict(seeds)
 
     def bodies(r: Expr) -> list[Expr]:
         writers = joint.writers.get(r.name, ()) if isinstance(r, Ref) and r.name not in opaque else ()
-        return [e.body for e in writers if e.subscripts == r.args]
+        found = [e for e in writers if e.subscripts == r.args]
+        return [e.body if e.where is None else apply("select", e.where, e.body, ZERO) for e in found]
 
     for node in pending(elements, done, lambda r: refs(*bodies(r))):
         assert isinstance(node, Ref)
         if node.name in joint.writers and node.name not in opaque:
-            done[node] = total(substitute(body, {r: done[r] for r in refs(body)}) for body in bodies(node))
+            terms = (substitute(body, {r: done[r] for r in refs(body)}) for body in bodies(node))
+            done[node] = recognised(total(terms))
         else:  # a gradient that nothing contributes to is 0
             done[node] = ZERO if node.name in set(joint.outputs) - opaque - set(joint.inputs) else node
     return [done[element] for element in elements]

@@ -239,7 +239,8 @@ class _Cells:
         for k, e in enumerate(statements):
             body = form(e.body)
             statements[k] = e.with_body(outermost(body, lambda node: known.get(node.key)))
-            if e.target in forward and isinstance(body, Apply) and e.plain and len(self.primal.writers[e.target]) == 1:
+            everywhere = e.plain and e.where is None and len(self.primal.writers.get(e.target, ())) == 1
+            if e.target in forward and isinstance(body, Apply) and everywhere:
                 known.setdefault(body.key, ref(e.target, *e.subscripts))
         return _again(self.derivative, kind, tensors, statements, (*outputs, *(t.name for t, _ in results)), of)
 

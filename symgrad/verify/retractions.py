@@ -97,6 +97,6 @@ def _times(p: Array, q: Array) -> Array:
 
 def _turn(q: Array) -> Array:
     """The rotation matrix of a quaternion."""
-    x, y, z, w = q
+    (x, y, z), w = q[:3], q[3]
     cross = np.array([[mp.zero, -z, y], [z, mp.zero, -x], [-y, x, mp.zero]], dtype=object)
-    return np.asarray(np.eye(3) + 2 * (w * cross + cross @ cross))
+    return np.asarray((q @ q) * np.eye(3) + 2 * (w * cross + cross @ cross))
