@@ -109,7 +109,8 @@ def _windows(x, axis, size, step=1, dilation=1):
 
 
 def _pattern(shape, *places):
-    """Return the shape, where each row begins, the columns, and where each value goes.
+    """Return the shape, where each row begins, the columns, and where each value goes, or,
+    where each goes to an entry of its own, the order in which the entries take them.
 
     places  rows and columns for each array of values; behind the last row is nowhere
     """
@@ -124,13 +125,17 @@ def _pattern(shape, *places):
     )
     stored, entries = np.unique(rows * shape[1] + columns, return_inverse=True)
     starts = np.searchsorted(stored, np.arange(shape[0] + 1) * shape[1])
-    return shape, starts, stored[: starts[-1]] % max(shape[1], 1), entries
+    columns = stored[: starts[-1]] % max(shape[1], 1)
+    alone = len(entries) == len(columns)
+    return shape, starts, columns, np.argsort(entries) if alone else entries
 
 
 def _entries(pattern, *values):
     """Return the entries of a sparse matrix: what stands at one place is added up."""
     _, _, columns, entries = pattern
     values = jnp.concatenate([jnp.ravel(x) for x in values])
+    if len(entries) == len(columns):
+        return values[entries]
     added = jnp.zeros(len(columns) + 1, dtype=values.dtype).at[entries].add(values)
     return added[: len(columns)]
 

@@ -22,21 +22,27 @@ def _flat(*arrays):
 
 
 def _pattern(shape, *places):
-    """Return the shape, where each row begins, the columns, and where each value goes.
+    """Return the shape, where each row begins, the columns, and where each value goes, or,
+    where each goes to an entry of its own, the order in which the entries take them.
 
     places  rows and columns for each array of values; behind the last row is nowhere
     """
     rows, columns = (_flat(*arrays) for arrays in zip(*places, strict=True))
     stored, entries = np.unique(rows * shape[1] + columns, return_inverse=True)
     starts = np.searchsorted(stored, np.arange(shape[0] + 1) * shape[1])
-    return shape, starts, stored[: starts[-1]] % max(shape[1], 1), entries
+    columns = stored[: starts[-1]] % max(shape[1], 1)
+    alone = len(entries) == len(columns)
+    return shape, starts, columns, np.argsort(entries) if alone else entries
 
 
 def _entries(pattern, *values):
     """Return the entries of a sparse matrix: what stands at one place is added up."""
     _, _, columns, entries = pattern
-    added = np.zeros(len(columns) + 1, dtype=values[0].dtype)
-    np.add.at(added, entries, _flat(*values))
+    values = _flat(*values)
+    if len(entries) == len(columns):
+        return values[entries]
+    added = np.zeros(len(columns) + 1, dtype=values.dtype)
+    np.add.at(added, entries, values)
     return added[: len(columns)]
 
 

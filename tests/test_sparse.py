@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose
 
 import symgrad as sg
 from symgrad.ir import shape_of, single
+from symgrad.pipeline import printed, verified
+from symgrad.records import replace
 
 A, B = [0, 2, 1, 0, 2], [1, 3, 2, 1, 2]  # edges: two of them twice, one from a point to itself
 POISSON = (
@@ -52,6 +54,20 @@ TABLE = {  # formula, sizes, what is given, and how many entries are stored
     "absent": ("f(x[n], b[n]?)[i] = x[i]**2 + b[i]*x[i]", {"n": 3}, {"b": None}, 3),
     "a number at one place": ("f(x[n]) = sum[i]((x[i] > 0) + (x[i] > -1))*x[0]", {"n": 3}, {}, 1),
     "no size": ("f(x[n]; k=-1)[i:n+k] = x[i-k] - x[i]**2", {"n": 4}, {}, 6),
+    "recurrence": ("f(x[n]) -> h: h[0] = x[0]; h[t+1] = 0.5*h[t] + x[t]**2", {"n": 4}, {}, 11),
+    "recurrence of rows": (
+        "f(x[n,m], s[m]) -> h: h[0,i] = s[i]; h[t+1,i] = h[t,i] - sin(x[t,i])",
+        {"n": 3, "m": 2},
+        {},
+        2 * (6 + 4),
+    ),
+    "backwards": ("f(x[n], a) -> h: h[n] = 1; h[t] = a*h[t+1]*x[t]", {"n": 4}, {}, 10 + 4),
+    "a value that is 0": (
+        "f(x[n,n])[i,j] = where(j <= i, exp(x[i,j]), 0)/sum[k](where(k <= i, exp(x[i,k]), 0))",
+        {"n": 3},
+        {},
+        1 + 4 + 9,
+    ),
     "option": ("f(x[n]; s=2.5)[i] = s*x[i]", {"n": 3}, {}, 3),
 }
 each = pytest.mark.parametrize("name", TABLE)
@@ -139,3 +155,32 @@ def test_by_some_inputs():
     x, k = np.arange(5.0), np.arange(1.0, 4.0)
     _, matrix = code.jacobian_sparse(x, k)
     assert_allclose(matrix.toarray(), np.roll(dense(function, (x, k))[1], 3, axis=1))
+
+
+MISTAKES = {  # in the text of the band, and the stage that sees it
+    "a place": ([("np.arange(n - 1) + 1", "np.arange(n - 1)")], "witnesses text"),
+    "an entry left out": (
+        [(", (out_by_x_rows_2, out_by_x_columns_2)", ""), ("out_by_x, out_by_x_2)", "out_by_x)")],
+        "witnesses text",
+    ),
+    "a zero that is stored": (
+        [("(n, n), (", "(n, n), (n - 1 - np.arange(n), np.arange(n)), ("), ("pattern, out", "pattern, 0 * x, out")],
+        "structure",
+    ),
+    "an entry twice": ([("columns, starts)", "0 * columns, starts)")], "text"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_seen(name):
+    changes, stages = MISTAKES[name]
+    function = sg.parse(TABLE["band"][0])
+    result = printed(function, "numpy", {"functions": "jacobian:sparse"})
+    ((path, text),) = result.files.items()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    result = replace(result, files={path: text})
+    report = verified(function, result, result.load())
+    assert report.failures
+    assert {f.stage for f in report.failures} & {*stages.split()}, report

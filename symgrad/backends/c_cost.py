@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ..source.layout import cut_text
 from ..source.tree import (
+    BOOL,
     FLAG,
     INT,
     INTEGER,
@@ -88,6 +89,7 @@ def _said(counts: Counts, suffix: str) -> list[str]:
 def _stack(function: Function, options: Options) -> int:
     """The bytes of arrays on the stack."""
     sizes = {REAL: 4 if options.single else 8, INTEGER: 4 if options.index == "int32" else 8, FLAG: 1}
+    sizes |= {SIZE: 8, INT: 8, BOOL: 4}
     arrays = (s for s in statements_in(function.body) if isinstance(s, Array) and not s.values)
     return sum(sizes[a.type.of] * int(a.length.text) for a in arrays if isinstance(a.length, Number))
 

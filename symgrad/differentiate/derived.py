@@ -99,7 +99,7 @@ def sparse_of(
 
     rows  whether they shall stand row by row; where they do, the values of each output in the order of their columns
     """
-    found = _of(derivative, others, inputs, outputs)
+    found = _of(derivative, others, inputs, outputs, tight=True)
     results, ordered = found.entries(rows)
     return found.function("jacobian_sparse", derivative.primal.outputs, results), ordered
 
@@ -139,17 +139,17 @@ def arranged(what: str, values: Sequence[str], outputs: Sequence[str], count: in
 
 
 def _of(
-    derivative: Derivative, others: Others, inputs: Sequence[str], outputs: Sequence[str] = ()
+    derivative: Derivative, others: Others, inputs: Sequence[str], outputs: Sequence[str] = (), tight: bool = False
 ) -> _Cells | _Blocks:
     """The derivatives of these outputs, or of all: by formulas for each component where there are such, at each point
-    of the packs that all have."""
+    of the packs that all have; where other terms stand only if that is known, or as `tight` as can be told."""
     primal = derivative.primal
     names = (*(outputs or (o for o, _ in derivative.seeds)), *chosen(derivative, inputs))
     shapes = [primal.table[name].shape for name in names]
     leading = {tuple(e for e in shape if isinstance(e, Ref) and e.name in primal.packs) for shape in shapes}
     if of_components(derivative) and len(leading) == 1:
         return _Cells(derivative, others, inputs, outputs)
-    return _Blocks(derivative, inputs, outputs)
+    return _Blocks(derivative, inputs, outputs, tight)
 
 
 def chosen(derivative: Derivative, inputs: Sequence[str]) -> tuple[str, ...]:
@@ -343,12 +343,14 @@ class _Cells:
 class _Blocks:
     """The derivatives of some outputs by some inputs as arrays of output x input, of any size."""
 
-    def __init__(self, derivative: Derivative, inputs: Sequence[str], outputs: Sequence[str] = ()) -> None:
+    def __init__(
+        self, derivative: Derivative, inputs: Sequence[str], outputs: Sequence[str] = (), tight: bool = False
+    ) -> None:
         self.derivative, self.primal = derivative, derivative.primal
         self.inputs = chosen(derivative, inputs)
         self.taken = names_of(derivative.function)
         seeds = [(o, seed) for o, seed in derivative.seeds if o in (outputs or self.primal.outputs)]
-        self.chains = {o: Chain(derivative, o, seed, self.taken) for o, seed in seeds}
+        self.chains = {o: Chain(derivative, o, seed, self.taken, tight) for o, seed in seeds}
 
     def blocks(self, word: str = "jacobian") -> list[Result]:
         """An array for each output and input; where no term writes it is 0."""

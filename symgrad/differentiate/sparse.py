@@ -102,14 +102,13 @@ class Entries:
         row = _place(self.rows[output], term.above, table[output].shape)
         column = _place(self.columns[name], term.below, table[name].shape)
         if term.where is not None:
-            row = select(term.where, row, self.nowhere)
+            row, column = select(term.where, row, self.nowhere), select(term.where, column, ZERO)
         word = f"{output}_by_{name}"
         rows, columns = (self._tensor(f"{word}_{w}", shape, True) for w in ("rows", "columns"))
         values = self._tensor(word, shape, False)
         absent = [(*term.when[:k], (n, not there)) for k, (n, there) in enumerate(term.when)]
         where = [Equation(rows.name, at, "none", row, box, None, term.when)]
         where += [Equation(rows.name, at, "none", self.nowhere, box, None, when) for when in absent]
-        column = select(term.where, column, ZERO) if term.where is not None else column
         return [
             (rows, where),
             (columns, [Equation(columns.name, at, "none", column, box, None, term.when)]),

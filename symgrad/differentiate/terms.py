@@ -87,10 +87,11 @@ class Chain:
     """The derivatives of one output.
 
     tensors, statements  what has a name on the way: sums, and what several terms read
+    tight                whether it is asked which elements of a recurrence are always 0, such as those of later steps
     """
 
-    def __init__(self, derivative: Derivative, output: str, seed: str, taken: set[str]) -> None:
-        self.joint, self.primal = derivative.function, derivative.primal
+    def __init__(self, derivative: Derivative, output: str, seed: str, taken: set[str], tight: bool = False) -> None:
+        self.joint, self.primal, self.tight = derivative.function, derivative.primal, tight
         self.output, self.seed, self.taken = output, seed, taken
         self.tensors: list[Tensor] = []
         self.statements: list[Equation] = []
@@ -292,6 +293,30 @@ class Chain:
                 for term in self._of(e):
                     places = self.joined(term.above, term.below)
                     self.statements.append(term.equation(targets[name], places))
+        if self.tight:
+            self._tighten(names, writers)
+
+    def _tighten(self, names: Sequence[str], writers: dict[str, list[Equation]]) -> None:
+        """Say where the elements of a recurrence may be other than 0: of the orders that an index of the output and one
+        of a tensor may stand in, those that each term has if what it reads has them."""
+        for name in names:
+            (term,) = self.found[name]
+            pairs = [(a, b) for a in term.above for b in term.below if a is not b]
+            orders = [apply("ge", x - y, const(k)) for a, b in pairs for x, y in ((a, b), (b, a)) for k in (1, 0)]
+            self.found[name] = [replace(term, where=conjunction(orders))]
+        while any(self._without_wrong_orders(name, writers[name]) for name in names):
+            pass
+
+    def _without_wrong_orders(self, name: str, equations: Sequence[Equation]) -> bool:
+        """Give up the orders that a term of an element does not have; whether there was such a one."""
+        (own,) = self.found[name]
+        kept = own.conditions
+        for term in (term for e in equations for term in self._of(e)):
+            domain = Domain.of(term.box, term.where, self.joint.facts)
+            at: dict[Expr, Expr] = dict(zip((*own.above, *own.below), (*term.above, *term.below), strict=True))
+            kept = [c for c in kept if domain.holds(substitute(c, at))]
+        self.found[name] = [replace(own, where=conjunction(kept) if kept else None)]
+        return len(kept) < len(own.conditions)
 
     def _own_box(self, unit: Term, shape: Sequence[Expr]) -> Box:
         taken = {i.name for i, _ in unit.box} | self.taken

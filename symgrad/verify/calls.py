@@ -30,10 +30,14 @@ class Alone:
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         """What it returns, out of its tuples."""
-        found = getattr(self._artefact, self._name)(*inputs, **options)
+        found = self(*inputs, **options)
         given = dict(zip(self._function.inputs, inputs, strict=False))
         results = self._function.results(found, given, options)
         return (results if len(results) > 1 else results[0]), None
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """What it returns."""
+        return getattr(self._artefact, self._name)(*inputs, **options)
 
     def backward(self, *given: Any) -> Any:
         """There is none."""

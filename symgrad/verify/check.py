@@ -6,7 +6,8 @@ For each point of the sample, in this order:
  2. the text, executed on Numbers: it must be the truth up to the precision, and it tells its rounding bound
  3. the artefact in float64 (and float32): within that bound, or it is wrong; beyond the budget of DESIGN, a loss
 
-and once: memory, gradients that are not asked for, a missing grad_output, and the adjoint identity at real sizes.
+and once: memory, gradients that are not asked for, a missing grad_output, zeros that a sparse matrix stores, and the
+adjoint identity at real sizes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ from .rounding import DOUBLE, SINGLE, Format, rounding
 from .sampling import sample
 from .sanitize import sanitized
 from .solvers import Solvers
-from .text import Array, Fault, Text, differentiable, full_shape, has_backward, valued
+from .structure import stored_zero
+from .text import Array, Fault, Text, Valued, differentiable, full_shape, has_backward, valued
 from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head], Sequence[Primitive]], Text]] = {
@@ -221,7 +223,7 @@ class _Checking:
         # of floats the driver of the sanitizers knows nothing, and differences of them tell nothing
         others = (self._sanitized, *((self._adjoint, self._solvers) if has_backward(self.function) else ()))
         others = () if self.single else others
-        for ask in (self._refusals, self._products, *others):
+        for ask in (self._refusals, self._products, self._structure, *others):
             if not self.found.failures:
                 ask(None if self.text is None else self.text.text)
         self.tell("calling", None)
@@ -400,6 +402,18 @@ class _Checking:
                 shapes = {n: np.shape(v) for n, v in calls[-1].inputs.items() if v is not None}
                 said += f", for {', '.join(f'{n} {s}' for n, s in shapes.items())}"
             self.found.fail("sanitizer", self.function.name, said, case)
+
+    def _structure(self, text: Text | None) -> None:
+        function = self.function
+        if not isinstance(self.artefact, Alone) or not isinstance(function, Valued) or function.sparse is None:
+            return
+        self._calling("structure", None)
+        try:
+            found = stored_zero(function, self.artefact, self.seed)
+        except Exception as error:  # as above
+            found = f"raises {type(error).__name__}: {error}"
+        if found is not None:
+            self.found.fail("structure", self.function.name, found, None)
 
     def _solvers(self, text: Text | None) -> None:
         solved = getattr(self.artefact, "solved", None)
