@@ -286,7 +286,8 @@ def generate(
             `wrt`, the inputs with respect to which these are; for all of them `stabilize=False` leaves the formula as
             it is, where another form would lose fewer digits
     """
-    several = [declaration] if isinstance(declaration, Declaration) else declaration
+    given: Any = declaration
+    several = given if isinstance(given, (list, tuple)) else [given]
     asked = [_asked(one, static) for one in several]
     options = asked[0][1] if asked else {}
     return dict(printed_together([one for one, _ in asked], to, options)[0].files)
@@ -564,6 +565,11 @@ def hessian(declaration: Declaration) -> Any:
 
 def as_function(declaration: Declaration) -> Function:
     """The Function of a declaration, whichever front end it came through."""
+    if not isinstance(declaration, Declaration):
+        shown, kind = repr(declaration), type(declaration).__name__
+        advice = {"str": f"a text is declared by sg.parse({shown})", "function": "put @symgrad.function above it"}
+        more = advice.get(kind, "sg.parse, @symgrad.function and sg.from_sympy declare one")
+        raise TargetError(f"{shown if len(shown) < 80 else kind} is no declared function: {more}.")
     return as_declared(declaration.function if isinstance(declaration, Declared) else declaration)
 
 

@@ -127,6 +127,9 @@ MISTAKES = {
         ["x is optional", "exp(x[i])", "sg.given"],
     ),
     "text: a recurrence": (text("f(x): a = b + x; b = a; out = b"), UnsupportedError, ["computed from itself"]),
+    "text: inf": (text("f(x) = where(x > 0, x, inf)"), FormulaError, ["inf is not known. Did you mean oo?"]),
+    "a text that is not parsed": (lambda: sg.load("f(x) = x"), TargetError, ["declared by sg.parse('f(x) = x')"]),
+    "a plain function": (lambda: sg.jacobian(lambda x: x), TargetError, ["put @symgrad.function above it"]),
     # syntax
     "text: nothing": (text(""), FormulaError, ["there is no formula"]),
     "text: an open parenthesis": (text("f(x) = (x"), FormulaError, ["never closed"]),

@@ -275,8 +275,7 @@ def wrong(monkeypatch):
         right = printed(function, to, options)
         return replace(right, files={k: v.replace("2 * x", "3 * x") for k, v in right.files.items()})
 
-    for module in (commands, checking):
-        monkeypatch.setattr(module, "printed", mistaken)
+    monkeypatch.setattr(checking, "printed", mistaken)
 
 
 def test_code_that_fails_its_check_is_not_written(wrong):
@@ -619,7 +618,7 @@ def test_check_without_a_compiler(no_compiler):
 
 
 def test_c_that_the_compiler_refuses_is_a_finding(monkeypatch):
-    def refused(name, files, flags):
+    def refused(name, *how):
         raise CompilerError(f"{name}: cc failed: error: expected ';'")
 
     monkeypatch.setattr("symgrad.backends.c.c_compile.compile_library", refused)

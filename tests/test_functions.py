@@ -28,6 +28,7 @@ PAIRS = "f(p[2], q[2]) -> out: out[0] = p[0]*q[0]; out[1] = p[1]*q[1]"
 TWO = "f(p[2], q[2]) -> a, b: a[0] = p[0]*q[0]; a[1] = p[1]*q[1]; b[0] = sin(p[1]); b[1] = p[0]**3"
 MANY = f"f(p[8], q[8]) = {' + '.join(f'p[{k}]**2*q[{k}]' for k in range(8))}"  # components, too many for units
 NINE = "f(x[9])[i] = sin(x[i])*sum[j](x[j]**2)"  # of which J^T J is a product of matrices
+PRODUCTS = "f(x[n])[i] = x[i]**2"
 CHAIN = "f(x[n]) = sum[i:n-1]((x[i+1] - x[i]**2)**2)"
 NORMED = "f(x[..., n], w[n])[..., i] = x[..., i]*w[i]/sum[j](x[..., j]**2)"
 GATHERED = "f(x[n], t[m]: int)[e] = x[t[e]]**2"
@@ -276,6 +277,8 @@ REFUSED = [
     ({"wrt": "x"}, TargetError, "wrt=x says with respect to which inputs there are derivatives, and none of gradient"),
     ({"functions": "jacobian", "wrt": "u"}, TargetError, "f: there is no gradient for u; choose from x, y"),
     ({"functions": "hessian"}, TargetError, "f: a gradient, and so a Hessian, is that of one scalar output"),
+    ({"functions": "jacobian", "to": "c", "accumulate": True}, TargetError, "accumulate is about forward and backward"),
+    ({"functions": "jacobian", "save": "all"}, TargetError, "not among the functions jacobian. Leave save out"),
     ({"functions": "jvp", "to": "scipy"}, TargetError, "functions is an option of numpy"),
 ]
 
@@ -307,6 +310,12 @@ def test_no_tangent_of_integers():
 def test_forward_and_backward_are_the_default(to):
     plain = sg.generate(library.layer_norm, to=to)
     assert sg.generate(library.layer_norm, to=to, functions="forward, backward") == plain
+
+
+def test_the_head_shows_what_is_printed():
+    text = next(iter(sg.generate(sg.parse(PRODUCTS), functions="gauss_newton", wrt=None).values()))
+    shown = "    jacobian[i,i] = 2 * x[i]\n    jtj[i,i] = 2 * x[i] * (2 * x[i])\n    jtr[i] = 2 * x[i] * out[i]\n"
+    assert f"\nResults of gauss_newton\n{shown}" in text and "grad_" not in text.split('"""')[1]
 
 
 def test_forward_alone_saves_nothing():

@@ -96,7 +96,7 @@ class Body:
         own |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **own}
         by_key = {e.key: name for name, e in self._extents.items()}
-        self._vector = vector
+        self._vector, self._given = vector, given
         self._blas = blas
         self._matrix = matrix
         self._entries = {} if matrix is None else matrix.places
@@ -390,6 +390,9 @@ class Body:
         built = self.build.as_kind(value, kind)
         if self._matrix is not None and node.element.name in self._entries:
             return self._matrix.entry(node.element, built, how, self.build, self._names)
+        memory = node.element.subscripts or node.element.name in self._given
+        if kind == INT and memory and self._printer.narrow and not isinstance(built, Number):
+            built = tree.Cast(Type(INTEGER), built)  # no compiler shall warn of it
         return tree.Store(self.build.element(node.element), built, how)
 
     def _note(self, note: Note) -> tree.Block:

@@ -72,6 +72,7 @@ class Printer:
     def __init__(self, single: bool = False, integer: str = "int64_t") -> None:
         self.real = "float" if single else "double"
         self._suffix = "f" if single else ""
+        self.narrow = integer == "int32_t"  # and what is computed has the width of an address
         self._words = {
             REAL: self.real, SIZE: "size_t", INT: "ptrdiff_t", BOOL: "int", INTEGER: integer, FLAG: "unsigned char",
         }  # fmt: skip

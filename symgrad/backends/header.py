@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..domain import Facts
 from ..expr import ELIDED, Expr, Ref, const, is_short, product, ref, show, total
 from ..expr.sizes import tidy
-from ..ir import Dtype, Function, show_equations, show_shape
+from ..ir import Dtype, Equation, Function, show_equations, show_shape
 from ..plan import Program
 from ..source.layout import LIMIT, cut_text
 
@@ -48,7 +49,10 @@ def _printed_by(command: str) -> list[str]:
 
 def _facts(program: Program, jacobian: Sequence[Sequence[Expr]] | None, real: int) -> list[str]:
     lines = _shapes(program.derivative.primal)
-    lines += jacobian_lines(jacobian) if jacobian is not None else gradient_lines(program)
+    if jacobian is None and not program.pair:
+        lines += _beside(program)
+    else:
+        lines += jacobian_lines(jacobian) if jacobian is not None else gradient_lines(program)
     return [*lines, *_saved(program, real)] if program.pair else lines[:-1]
 
 
@@ -100,14 +104,30 @@ def jacobian_lines(rows: Sequence[Sequence[Expr]]) -> list[str]:
 def gradient_lines(program: Program) -> list[str]:
     """The index equations of J^T v."""
     equations, facts = program.derivative.equations, program.derivative.function.facts
-    few = MOST * INNER // 2  # operations that there is room for, if each takes two letters
-    shown = [e if is_short(e.body, few) else e.with_body(ref(ELIDED)) for e in equations]
-    lines = [part for line in show_equations(shown, facts) for part in folded(line, INNER)]
+    lines = _shown(equations, facts)
     written = {e.target for e in equations}
-    zero = [f"{g} = 0" for _, g in program.derivative.gradients if g not in written]
+    zero = [f"    {g} = 0" for _, g in program.derivative.gradients if g not in written]
     if not lines and not zero:
         return []
-    return ["Gradients", *(f"    {line}" for line in (*lines, *zero)), ""]
+    return ["Gradients", *lines, *zero, ""]
+
+
+def _beside(program: Program) -> list[str]:
+    """The equations of what functions without a backward give besides the values."""
+    lines = []
+    for beside in program.beside:
+        found = beside.program.derivative.primal
+        own = {n for n in found.outputs if n not in program.derivative.primal.outputs}
+        shown = _shown([e for e in found.statements if e.target in own], found.facts)
+        lines += [f"Results of {beside.name}", *shown, ""] if shown else []
+    return lines
+
+
+def _shown(equations: Sequence[Equation], facts: Facts) -> list[str]:
+    """Equations in lines; of one that nobody would read, only what it is about."""
+    few = MOST * INNER // 2  # operations that there is room for, if each takes two letters
+    shown = [e if is_short(e.body, few) else e.with_body(ref(ELIDED)) for e in equations]
+    return [f"    {part}" for line in show_equations(shown, facts) for part in folded(line, INNER)]
 
 
 def _saved(program: Program, real: int) -> list[str]:

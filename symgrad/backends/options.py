@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from math import inf
+from typing import Any
 
 from ..errors import TargetError
 from ..records import dataclass
@@ -85,6 +86,12 @@ class Options:
             )
         if self.file and not (self.file.isascii() and self.file.isidentifier()):
             raise TargetError(f"{self.file!r} is no name of a file of C, as kinematics is: it has no ending.")
+        pointless = [n for n in ("save", "checkpoint", "accumulate") if getattr(self, n) != _default(n)]
+        if pointless and not self.pair:
+            raise TargetError(
+                f"{pointless[0]} is about forward and backward, and backward is not among the functions "
+                f"{', '.join(self.functions)}. Leave {pointless[0]} out, or ask for both."
+            )
         if self.save not in SAVES:
             raise TargetError(f"{self.save!r} does not say what forward saves. Choose from {', '.join(SAVES)}.")
 
@@ -135,13 +142,17 @@ class Options:
         return self.dtype == "float"
 
 
-def listed(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Names, each once; "x, y" is two."""
-    found = names.split(",") if isinstance(names, str) else names
+def _default(name: str) -> Any:
+    return next(f.default for f in fields(Options) if f.name == name)
+
+
+def listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Names, each once; "x, y" is two, and None is none."""
+    found = names.split(",") if isinstance(names, str) else names or ()
     return tuple(dict.fromkeys(name.strip() for name in found if name.strip()))
 
 
-def with_respect_to(names: str | Sequence[str]) -> tuple[str, ...]:
+def with_respect_to(names: str | Sequence[str] | None) -> tuple[str, ...]:
     """Inputs, each once; one by its perturbation, "pose: SE3 left", is "pose:SE3:left", which no shell takes apart."""
     return tuple(dict.fromkeys(":".join(name.replace(":", " ").split()) for name in listed(names)))
 

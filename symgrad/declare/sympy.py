@@ -247,7 +247,8 @@ class _Reader:
         name = str(node.func)
         if isinstance(node, sympy.core.function.AppliedUndef):
             return self.primitives.get(name) or declared(name)
-        return getattr(node.func, "primitive", None)
+        own = getattr(node.func, "primitive", None)  # of a class of SymPy's that is a method
+        return own if isinstance(own, Operator) else None
 
     def _symbol(self, node: Any) -> Expr:
         found = self.known.get(node)

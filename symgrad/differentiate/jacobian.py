@@ -206,7 +206,7 @@ class _Reader:
                 place, value = self._joint(part, self.joint.table[gradient])
             else:
                 place, value = first.subscripts, self._given([(first.when, self._right(first, ()))])
-            if value is not ZERO:
+            if not _vanishes(value, ZERO):
                 mentioned = {*indices(value, *self.at, *place), *(i for i in self.extents if _sums(value, i))}
                 box = tuple((i, n) for i, n in self.extents.items() if i in mentioned and isinstance(i, Index))
                 rows.append((ref(self.output, *self.at), ref(name, *place), value, box))
@@ -367,7 +367,7 @@ def _sums(value: Expr, i: Expr) -> bool:
 
 
 def _vanishes(body: Expr, delta: Expr) -> bool:
-    """Whether `body` is a multiple of `delta`."""
+    """Whether `body` is a multiple of `delta`, or of 0."""
     zero: dict[Expr, bool] = {}
     for node in postorder(body):
         below = [zero[a] for a in node.args]

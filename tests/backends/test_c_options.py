@@ -78,6 +78,15 @@ def test_integers_are_of_the_type_that_is_asked_for(name, tmp_path):
 
 
 @needs_cc
+def test_results_of_integers_are_converted(tmp_path):
+    text = "f(k[n]: int, x[n]) -> a, b, c, d: a = sum[i](k[i]); b[i] = k[i]*i; c = argmax[i](x[i]); d = max[i](k[i])"
+    files = sg.generate(sg.parse(text), to="c", index="int32")
+    for file, content in files.items():
+        tmp_path.joinpath(file).write_text(content)
+    subprocess.run(["cc", *STRICT, "-O2", "-c", "f.c", "-o", "out.o"], cwd=tmp_path, check=True)
+
+
+@needs_cc
 def test_integers_are_read_where_they_are():
     artefact = sg.load(library.embedding, to="c", index="int32")
     table, token = np.arange(6.0).reshape(3, 2), np.array([2, 0], np.int32)

@@ -100,6 +100,8 @@ class Names(Operators):
         results = [n for n in names if n.startswith(f"{token.text}_")]  # qr: qr_q, qr_r
         near = [" or ".join(results)] if results else difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
         own = [n for n in names if n not in NAMES and n not in MATRIX_FUNCTIONS]
+        if token.text in ("inf", "infinity", "Infinity"):
+            near = ["oo"]
         advice = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(own)}." if own else "Declare it."
         return self.error(token, f"{token.text} is not known. {advice}")
 
