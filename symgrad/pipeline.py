@@ -241,7 +241,8 @@ def _alone(function: Function, outputs: Sequence[str], backend: Backend, partial
 def _sparse(function: Function, what: str, backend: Backend, wrt: Sequence[str], alone: bool = False) -> Beside:
     """The plan of the values of a sparse matrix, and that of their places, if these are not known as numbers; those of
     the function are left out where the matrix is asked for alone."""
-    found, ordered = _entries_of(function, what, wrt, (backend.over or backend).style == "loops")
+    loops = (backend.over or backend).style == "loops"
+    found, ordered = _entries_of(function, what, wrt, loops)
     own = replace(stable(found), name=function.name)
     of = single(function)
     inputs = chosen(derive(of), unperturbed(wrt))
@@ -258,7 +259,7 @@ def _sparse(function: Function, what: str, backend: Backend, wrt: Sequence[str],
     sparse = Sparse(tuple(high), inputs, shape, tuple(v for *_, v in parts), pattern, *(at or ((), ())), known)
     results = () if alone else arranged(what, function.outputs, values, slopes)
     values = () if alone else values
-    return Beside(f"{kind}_sparse", _alone(own, (*values, *sparse.parts), backend), results, sparse)
+    return Beside(f"{kind}_sparse", _alone(own, (*values, *sparse.parts), backend, loops), results, sparse)
 
 
 def asked_for(function: Function, what: str, wrt: Sequence[str], loops: bool = False) -> Function:

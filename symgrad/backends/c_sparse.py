@@ -31,6 +31,7 @@ from ..expr import (
     product,
     ref,
     substitution,
+    total,
     transformer,
 )
 from ..ir import Box, Equation, Function, Role, Tensor, When
@@ -175,7 +176,9 @@ def _rank(place: Place, before: Sequence[Place], axes: int, facts: Facts) -> tup
     further = place.box[axes:]
     for k, (i, _) in enumerate(further):
         found.append((None, i * product(extent for _, extent in further[k + 1 :])))
-    return tuple(found)
+    always = [number for condition, number in found if condition is None and isinstance(number, Const)]
+    rest = [term for term in found if term[0] is not None or term[1] not in always]
+    return (*rest, (None, total(always))) if always else tuple(rest)
 
 
 def _place(function: Function, rows: str, columns: str, nowhere: Expr) -> Place:
@@ -262,10 +265,13 @@ class Matrix:
         parts = tuple(self.places)
         if self.values:
             forward = program.forward
-            steps = tuple(s for s in forward.steps if parts or not {*s.targets} & {*self.parts})
+            entries = {*self.parts}  # which are always computed, also where other results are not asked for
+            steps = [s for s in forward.steps if parts or entries.isdisjoint(s.targets)]
+            steps = [s if entries.isdisjoint(s.serves) else replace(s, serves=()) for s in steps]
             names = tuple(n for n in forward.returns if n not in self.parts)
             how = {part: "add" if place.rank is None else "once" for part, place in self.places.items()}
-            tensors, procedure = adding(program, replace(forward, steps=steps), how, self._asked, whole=True)
+            own = replace(forward, steps=tuple(steps))
+            tensors, procedure = adding(program, own, how, self._asked, whole=True)
             return replace(program, tensors=tensors, forward=replace(procedure, returns=(*names, *parts)))
         tensors = tuple(t for t in program.tensors if t.role is Role.INPUT)
         found = []

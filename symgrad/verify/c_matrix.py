@@ -60,6 +60,8 @@ class CMatrix(CText):
         outputs = {n: block(prod(full_shape(self.function, n, part, options)), n) for n in self._plain}
 
         def given(own: Parameter, p: Argument) -> Any:
+            if p.tensor in absent:
+                return None
             if p.tensor in outputs:
                 return outputs[p.tensor]
             found = memory.get(p.tensor, memory[DATA])
@@ -84,11 +86,16 @@ class CMatrix(CText):
         absent: Sequence[str] = (),
     ) -> dict[str, Any]:
         (memory,) = memories
-        for name in (INDPTR, INDICES, DATA):
+        alone = any(n not in self._plain for n in absent)  # without the matrix
+        for name in (INDPTR, INDICES, *[DATA] * (not alone)):
             unset = [k for k, cell in enumerate(memory[name].cells) if cell is UNSET]
             if unset:
                 raise Fault(f"does not write {name[1:]}[{unset[0]}]")
-        arrays = [filled(memory[n].cells, full_shape(self.function, n, inputs, options)) for n in self._plain]
+        shapes = {n: full_shape(self.function, n, inputs, options) for n in self._plain}
+        known = {n: filled(memory[n].cells, shape) for n, shape in shapes.items() if n not in absent}
+        if alone:
+            return known
+        arrays = [known.get(n, np.zeros(shape)) for n, shape in shapes.items()]
         parts = {name[1:]: memory[name].cells for name in (INDPTR, INDICES, DATA)}
         matrix = SimpleNamespace(
             shape=self.shape(inputs, options),
@@ -98,4 +105,5 @@ class CMatrix(CText):
         )
         found = self.function.results((*arrays, matrix), inputs, options)
         lifted = [filled([lift(v) for v in np.ravel(array)], np.shape(array)) for array in found]
-        return dict(zip(self.function.outputs, lifted, strict=True))
+        whole = dict(zip(self.function.outputs, lifted, strict=True))
+        return {n: array for n, array in whole.items() if n not in absent}

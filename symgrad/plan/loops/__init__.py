@@ -190,5 +190,5 @@ def _optional(program: Program, procedure: Procedure) -> set[str]:
         step.target
         for item in procedure.steps
         for step in item.leaves
-        if step.target in procedure.returns and step.serves != (step.target,)
+        if step.target in procedure.returns and step.serves != (step.target,) and step.how not in ("add", "once")
     }
