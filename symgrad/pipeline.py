@@ -350,7 +350,7 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     report: Report = oracle.joined(function.name, reports)
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options.cli_flags]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * how.get("full", False)
-    return replace(report, command=shlex.join(words))
+    return replace(report, command=shlex.join(words), remark=getattr(artefact, "remark", ""))
 
 
 def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str]) -> Any:

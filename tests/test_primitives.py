@@ -12,6 +12,7 @@ import aero
 import mpmath
 import numpy as np
 import pytest
+import scipy.optimize
 import sympy
 
 import symgrad as sg
@@ -136,6 +137,26 @@ def test_what_is_derived(what: str, to: str) -> None:
     assert report.ok, str(report)
 
 
+def test_scipy() -> None:
+    """What a solver calls, and what moves it."""
+    function = sg.parse("cost(v[n], h) = sum[i]((thrust(v[i], h) - 1)**2)")
+    report = sg.check(function, to="scipy:v")
+    assert report.ok, str(report)
+    given = sg.load(function, to="scipy:v", check=False)
+    found = scipy.optimize.minimize(given.fun_and_grad, np.array([0.3, 2.0]), args=(0.5,), jac=True, tol=1e-12)
+    assert aero.thrust(found.x, 0.5) == pytest.approx([1, 1], rel=1e-5)
+
+
+def test_the_derivative_is_asked_wherever_it_is_declared() -> None:
+    """Also where no point of the check leads: the last interval of a table."""
+    def value(mach: Any) -> Any:
+        return aero.lookup_drag_slope(mach) * np.where((mach > 2.0) & (mach < 5.0), 1.001, 1.0)
+
+    other = sg.primitive("other_slope", "mach", value=value, derivative=0, numpy="aero:lookup_drag_slope")
+    report = sg.check(wrong(derivative=other, c="lookup_drag")(), to="c")
+    assert not report.ok and "wrong_drag: its declared derivative in mach is -0.016" in str(report), str(report)
+
+
 def test_shown_by_sympy() -> None:
     """Jacobians and Hessians speak of the functions, and can be read again."""
     text = sg.parse("f(v) = v*lookup_drag(v)")
@@ -192,6 +213,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "an operator": (lambda: sg.primitive("tanh", "x"), "is a function of symgrad already"),
     "a reduction": (lambda: sg.primitive("logsumexp", "x"), "is a function of symgrad already"),
     "a keyword": (lambda: sg.primitive("lambda", "x"), "is a keyword of Python"),
+    "an argument that is a keyword": (wrong(signature="cd(from)"), "wrong_drag: 'from' is a keyword of Python"),
+    "a value that is none": (wrong(value=0.3), "the value is float, and no Python function of floats"),
     "a domain": (wrong(domain="mach"), "is no comparison"),
     "an empty domain": (wrong(domain="1 < mach < 0"), "no point was found where its domain holds"),
     "three arguments": (lambda: drag(1.0, 2.0, 3.0), r"takes 1 arguments \(mach\), not 3"),
@@ -203,9 +226,23 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a keyword of C": (lambda: sg.generate(wrong(c="double")(), to="c"), "C cannot call it double"),
     "a function of C": (lambda: sg.generate(wrong(c="floor")(), to="c"), "C cannot call it floor"),
     "no value": (lambda: sg.check(wrong(value=None)(), to="c"), "wrong_drag has no value"),
+    "a module that is not there": (
+        lambda: sg.load(wrong(numpy="no_such:lookup_drag")()),
+        "f: No module named 'no_such'. The places of lookup_drag_slope and wrong_drag say 'module:function'",
+    ),
+    "a function that is not there": (
+        lambda: sg.load(wrong(numpy="aero:no_such")()), "cannot import name 'no_such' from 'aero'"
+    ),
+    "C that is not there": (
+        lambda: sg.load(wrong(sources="no_such.c")(), to="c"), "no_such.c: No such file"
+    ),
+    "C that lacks it": (
+        lambda: sg.load(wrong(c="no_such", sources="data/aero.c")(), to="c"), "f cannot be loaded with .*no_such"
+    ),
+    "torch_c": (lambda: sg.generate(wrong()(), to="torch_c"), "a file of torch_c compiles its own C alone"),
     "its own name": (
         lambda: sg.generate(sg.parse("lookup_drag(v) = v*lookup_drag(v)", [drag]), to="c"),
-        "is the function that is printed, and a primitive",
+        "is a function that is printed, and a primitive",
     ),
 }
 
@@ -294,5 +331,8 @@ def force(v, alpha):
     tmp_path.joinpath("wing.py").write_text(text)
     for command in ("generate", "check"):
         line = [sys.executable, "-m", "symgrad", command, f"{tmp_path}/wing.py:force", "--to", "numpy,c"]
-        done = subprocess.run([*line, *(["--out", "out"] * (command == "generate"))], cwd=tmp_path, capture_output=True)
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        done = subprocess.run([*line, *["--out", "out"] * (command == "generate")], cwd=elsewhere, capture_output=True)
         assert not done.returncode, done.stdout + done.stderr
+    assert b"C called the Python value of lift and lift_slope" in done.stdout

@@ -201,7 +201,11 @@ class C(Backend):
 
     def _externs(self, programs: Sequence[Program], symbols: Sequence[str] = ()) -> dict[Primitive, str]:
         """The functions of the user's that the file may call, and what they are called there."""
-        return {op: self._extern(op, symbols) for program in programs for op in primitives.of(program)}
+        found = {op: self._extern(op, symbols) for op in primitives.of(*programs)}
+        for op, name in found.items():
+            if [*found.values()].count(name) > 1:
+                raise UnsupportedError(f"{op.about.name}: two primitives are called {name} in C. Give one another c=.")
+        return found
 
     def _extern(self, op: Primitive, symbols: Sequence[str]) -> str:
         """What a function of the user's is called: with an f behind its name, where real numbers are float."""
@@ -259,7 +263,9 @@ class C(Backend):
         flags = (*c_compile.CHECKED, "-fopenmp", f"-D{c_threads.FROM}=0") if self.options.openmp else c_compile.CHECKED
         library = self._library(program, files, flags)
         made = c_load.Artefact if program.pair else c_load.Values
-        return made(program, library, self.functions(program), self.options)
+        artefact = made(program, library, self.functions(program), self.options)
+        artefact.remark = c_primitives.remark(c_primitives.called_back(self._externs(self._built(program)[0])))
+        return artefact
 
     def _library(self, program: Program, files: Mapping[str, str], flags: Sequence[str]) -> c_compile.Library:
         """The compiled files, with the functions of the user's."""

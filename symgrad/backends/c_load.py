@@ -217,6 +217,7 @@ class Values:
         self.single = options.single  # real numbers are float32
         self.integers = np.dtype(options.index)  # those in arrays
         self.accumulates = options.accumulate  # to what is in the gradients' arrays
+        self.remark = ""  # on how it was linked
         self.threads = options.openmp  # which a copy of the process does not have
         self._memory: Memory = np.empty
         self._absent: tuple[str, ...] = ()

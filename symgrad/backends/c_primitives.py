@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from ..later import mpmath
 from ..ops.primitive import Primitive
+from ..source.layout import listed
 from .c_compile import Library
 
 FILE = "symgrad_primitives.c"
@@ -46,6 +47,14 @@ def connect(library: Library, externs: Mapping[Primitive, str], single: bool) ->
         function = kind(_value(op))
         getattr(library.functions, f"symgrad_set_{name}")(function)
         library.kept.append(function)
+
+
+def remark(externs: Mapping[Primitive, str]) -> str:
+    """What a check of the library says of them."""
+    if not externs:
+        return ""
+    called = listed([op.about.name for op in externs])
+    return f"C called the Python value of {called}; sources=... would say what it is linked with"
 
 
 def _value(op: Primitive) -> Callable[..., float]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from ..errors import UnsupportedError
 from ..ops.primitive import Primitive, primitives
 from ..plan import Program
 from ..plan.program import SCIPY, WORDS
+from ..source.layout import listed
 from ..source.python import Import
 from .handwritten import handwritten
 
@@ -16,13 +19,35 @@ _TAKEN = frozenset([*dir(builtins), *WORDS.split(), *SCIPY, "math", "functools"]
 _OWN = ("_inputs", "_outside", "_jvp", "_cotangent", "_real")  # private functions that they make
 
 
-def of(program: Program) -> tuple[Primitive, ...]:
+def of(*programs: Program) -> tuple[Primitive, ...]:
     """Those that the functions of a file, and their derivatives, speak of, by name."""
-    found = primitives(*(e.body for p in program.whole for e in p.derivative.function.statements))
-    name = program.derivative.primal.name
-    if name in [op.about.name for op in found]:
-        raise UnsupportedError(f"{name} is the function that is printed, and a primitive. Give one another name.")
+    whole = [p for program in programs for p in program.whole]
+    found = primitives(*(e.body for p in whole for e in p.derivative.function.statements))
+    called = {op.about.name for op in found} & {program.derivative.primal.name for program in programs}
+    for name in sorted(called):
+        raise UnsupportedError(f"{name} is a function that is printed, and a primitive. Give one another name.")
     return found
+
+
+@contextmanager
+def importable(program: Program) -> Iterator[None]:
+    """While this lasts, the modules of a file are found beside the files that declare its primitives, too. Raises
+    UnsupportedError for one that is not found, or lacks the function."""
+    own = of(program)
+    folders = list(dict.fromkeys(op.about.folder for op in own))
+    sys.path += folders
+    try:
+        yield
+    except ImportError as error:
+        if not own:
+            raise
+        raise UnsupportedError(
+            f"{program.derivative.primal.name}: {error}. The places of {listed([op.about.name for op in own])} say "
+            f"'module:function', and Python looks for modules beside the file that declares them, too."
+        ) from error
+    finally:
+        for folder in folders:
+            sys.path.remove(folder)
 
 
 def imported(op: Primitive) -> str:

@@ -21,6 +21,7 @@ from ..records import replace
 from ..source.names import Scope, refuse_keywords
 from ..source.python import Assign, Class, Def, Import, Module, Name, Space, Verbatim, Word, mapped, spoken, words_in
 from ..source.tree import Function
+from . import primitives
 from .base import Backend
 from .handwritten import respelled
 from .options import DEFAULT, Options
@@ -50,7 +51,8 @@ class PythonLanguage(Backend):
     def module_of(self, program: Program, files: Mapping[str, str]) -> ModuleType:
         """The printed text as a module, without writing it anywhere; it knows its heads."""
         ((path, text),) = files.items()
-        module = module_from(path, text)
+        with primitives.importable(program):
+            module = module_from(path, text)
         module.__dict__["heads"] = self.heads(program)
         return module
 

@@ -18,8 +18,10 @@ from ..ir import Dtype, Tensor
 from ..plan import Program
 from ..plan.loops import size_names
 from ..source import python as py
+from ..source.layout import listed
 from ..source.python import Assign, Def, Do, Expression, Given, Name, Operation, Return, Splat, Word, bare, call, method
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Function, Parameter
+from . import primitives
 from .c import C
 from .c_compile import find_compiler
 from .c_signature import Printed, of_arrays
@@ -76,6 +78,10 @@ class TorchC(PythonLanguage):
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
+        if own := [op.about.name for op in primitives.of(program)]:
+            raise UnsupportedError(
+                f"{primal.name} calls {listed(own)}, and a file of torch_c compiles its own C alone. Print torch, or c."
+            )
         return _File(program, self.over.functions(program)).module(header)
 
     def heads(self, program: Program) -> tuple[Function, ...]:

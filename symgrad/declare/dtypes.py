@@ -12,6 +12,7 @@ from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, show, trans
 from ..ir import Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
 from ..ops import OPS
+from ..ops.primitive import Primitive
 from ..records import replace
 
 
@@ -78,6 +79,8 @@ def check_numbers(function: str, body: Expr) -> None:
     values: dict[Expr, Any] = {}
     for node in postorder(body):
         number = isinstance(node, Apply) and node.op != "oo" and all(a in values for a in node.args)
+        if number and isinstance(node, Apply) and isinstance(node.op, Primitive):
+            number = node.op.about.python is not None  # else nothing tells
         if number or isinstance(node, Const):
             values[node] = None
     if not any(node.args for node in values):

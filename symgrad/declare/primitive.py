@@ -85,12 +85,15 @@ def primitive(
     module      the module from which printed Python imports it; `numpy`, `torch` and `jax` say "module:name" of one
                 language. It is called with that language's arrays
     c           its name in C, if that is another: `double name(double, ...)`, and with an f behind the name for float
-    sources     C files, or objects and libraries, that it is linked with where C is run from here
+    sources     C files, objects and libraries, or flags such as "-laero", that it is linked with where C is run
+                from here
     domain      where it is defined, as formula text: "0 <= mach < 5", or several such conditions
     cost        about how many additions a call takes
     ulps        units roundoff by which its implementations may differ
     """
     where = sys._getframe(1).f_code.co_filename
+    if value is not None and not callable(value):
+        raise DeclarationError(f"{name}: the value is {type(value).__name__}, and no Python function of floats.")
     arguments, result = _signature(name, signature)
     conditions = [domain] if isinstance(domain, str) else list(domain)
     folder = Path(where).resolve().parent if Path(where).is_file() else Path.cwd()
@@ -104,7 +107,7 @@ def primitive(
         python=value,
         exact=exact,
         places=places,
-        sources=tuple(str(folder / path) for path in given),
+        sources=tuple(str(path) if str(path).startswith("-") else str(folder / path) for path in given),
         folder=str(folder),
         domain=parts,
         inside=_inside(name, arguments, parts) if parts else (),
@@ -128,8 +131,6 @@ def _signature(name: str, signature: str) -> tuple[tuple[str, ...], str]:
     check_name(name, "primitive")
     if name in NAMES or name in REDUCTIONS or name in MATRIX_FUNCTIONS or name in CONSTANTS:
         raise DeclarationError(f"primitive {name!r} is a function of symgrad already. Choose another name.")
-    if keyword.iskeyword(name):
-        raise DeclarationError(f"primitive {name!r} is a keyword of Python. Choose another name.")
     found = _SIGNATURE.fullmatch(signature)
     text = (found[2] if found[1] else found[3]) if found else ""
     arguments = tuple(part.strip() for part in text.split(",")) if text.strip() else ()
@@ -139,8 +140,10 @@ def _signature(name: str, signature: str) -> tuple[tuple[str, ...], str]:
             f"it is a function of."
         )
     result = found[1] or "" if found else ""
-    for own in (*arguments, *filter(None, [result])):
+    for own in (name, *arguments, *filter(None, [result])):
         check_name(own, "argument")
+        if keyword.iskeyword(own):
+            raise DeclarationError(f"{name}: {own!r} is a keyword of Python. Choose another name.")
     if len({*arguments, result}) <= len(arguments):
         raise DeclarationError(f"{name}: the signature {signature!r} has one name for two things.")
     return arguments, result

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ..domain import NOTHING, Facts
-from ..expr import ATOM, Apply, Const, Expr, Form, Index, Printer, Ref
+from ..expr import ATOM, Apply, Const, Expr, Form, Index, Operator, Printer, Ref
 from .equations import Equation
 from .text import accumulating
 
@@ -49,7 +49,7 @@ class LatexPrinter(Printer):
             return self.forms[node.op]
         if node.op.startswith("sum["):
             return Form(rf"\sum_{{{{{node.op[4:-1]}}}}} {{}}", 10, (11,))
-        word = _SPELLED.get(node.op, node.op)
+        word = node.op.word.replace("_", r"\_") if isinstance(node.op, Operator) else _SPELLED.get(node.op, node.op)
         head = f"\\{word}" if word in _FUNCTIONS else rf"\operatorname{{{word}}}"
         inner = ", ".join("{}" for _ in node.args)
         return Form(rf"{head.replace('{', '{{').replace('}', '}}')}\left({inner}\right)", ATOM, (0,) * len(node.args))

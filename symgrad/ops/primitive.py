@@ -120,10 +120,7 @@ class Primitive(Operator):
     def _called(self, args: Sequence[Any]) -> Any:
         python, name = self.about.python, self.about.name
         if python is None:
-            raise UnsupportedError(
-                f"{name} has no value: give sg.primitive(..., value=...) a Python function of floats, which the check "
-                f"asks for, or print without a check (--no-check, check=False)."
-            )
+            return mp.nan
         try:
             with np.errstate(all="ignore"):
                 found = python(*args)
@@ -207,6 +204,16 @@ def refuse_undeclared(bodies: Iterable[Expr]) -> None:
         if isinstance(node, Apply) and isinstance(node.op, Undeclared):
             primitive, which = node.op.of
             primitive.formula_of(which)
+
+
+def refuse_valueless(own: Iterable[Primitive]) -> None:
+    """Raise UnsupportedError where a check would have nothing to ask for."""
+    for op in own:
+        if op.about.python is None:
+            raise UnsupportedError(
+                f"{op.about.name} has no value: give sg.primitive(..., value=...) a Python function of floats, which "
+                f"the check asks for, or print without a check (--no-check, check=False)."
+            )
 
 
 def holds(conditions: Iterable[Expr], known: Mapping[Expr, Any]) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 from mpmath import mp
 
 from ..ir import Function
-from ..ops.primitive import Primitive, primitives
+from ..ops.primitive import Primitive, primitives, refuse_valueless
 from ..records import dataclass, replace
 from ..source.tree import Function as Head
 from . import process
@@ -38,7 +38,7 @@ from .known import Fact, Known, known_of, same_as
 from .numpy_text import NumpyText
 from .origin import Origin
 from .partials import symbolic
-from .primitives import mistakes
+from .primitives import mistakes, mistakes_anywhere
 from .reference import Declaration
 from .refusals import refusals
 from .report import Finding, Findings, Report, Worst
@@ -179,7 +179,9 @@ class _Checking:
     def _users(self) -> Sequence[Primitive]:
         """The functions of the user's that the files may call: what is derived has those of what it is derived of."""
         whole = self.function if self.origin is None else self.origin.function
-        return primitives(*(e.body for e in whole.statements))
+        found = primitives(*(e.body for e in whole.statements))
+        refuse_valueless(found)
+        return found
 
     def run(self, tell: process.Tell, end: float | None = None) -> None:
         """Check everything, until there are failures enough, or the time is over."""
@@ -223,10 +225,17 @@ class _Checking:
         # of floats the driver of the sanitizers knows nothing, and differences of them tell nothing
         others = (self._sanitized, *((self._adjoint, self._solvers) if has_backward(self.function) else ()))
         others = () if self.single else others
-        for ask in (self._refusals, self._products, self._structure, *others):
+        for ask in (self._derivatives, self._refusals, self._products, self._structure, *others):
             if not self.found.failures:
                 ask(None if self.text is None else self.text.text)
         self.tell("calling", None)
+
+    def _derivatives(self, text: Text | None) -> None:
+        """The declared derivatives of functions of the user's, wherever these are defined."""
+        for op in self.declaration.primitives:
+            said = mistakes_anywhere(op, np.random.default_rng([self.seed, 13]))
+            if said is not None:
+                self.found.fail("witnesses", op.about.name, said, None)
 
     def _refusals(self, text: Text | None) -> None:
         example = None if self.text is None else self.text.example

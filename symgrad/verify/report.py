@@ -94,6 +94,7 @@ class Report:
     stopped    why not everything was checked; empty if it was
     planned    how many points there are
     command    what makes it again, where that is known
+    remark     what else is to be known of how it was checked
     """
 
     function: str
@@ -109,6 +110,7 @@ class Report:
     stopped: str = ""
     planned: int = 0
     command: str = ""
+    remark: str = ""
 
     @property
     def ok(self) -> bool:
@@ -121,7 +123,8 @@ class Report:
             worst = f"{self.worst.ulps:.1f}" if self.worst.ulps < 1000 else f"{self.worst.ulps:.1e}"
             head += "agrees with the formula and J^T v   "
             head += f"{self.points} points, worst error {worst} ulps"
-            return "\n".join([head, *([f"  accuracy: {self._lost()}"] if self.accuracy.points else [])])
+            lost = f"accuracy: {self._lost()}" if self.accuracy.points else ""
+            return "\n".join([head, *(f"  {line}" for line in (lost, self.remark) if line)])
         if not self.failures:
             done = f"{self.points} of {self.planned} points agree" if self.points else "no point was compared"
             return f"{head}NOT FINISHED   {done}; {self.stopped}, and the rest was not checked"
