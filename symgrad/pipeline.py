@@ -621,7 +621,8 @@ def _backend(to: str, options: Mapping[str, Any]) -> tuple[Backend, tuple[str, .
         raise TargetError(f"{to!r} is no language that symgrad prints; choose from {', '.join(BACKENDS)}.")
     for option in options:
         if name not in takers(option):
-            raise TargetError(f"{option} is an option of {' and '.join(takers(option))}, and {to} has none such.")
+            said = f"{option} is an option of {' and '.join(takers(option))}, and {to} has none such."
+            raise TargetError(f"{said} {BACKENDS[name].instead.get(option, '')}".strip())
     return asked(name, options), tuple(chosen.split("+")) if chosen else ()
 
 

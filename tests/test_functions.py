@@ -279,7 +279,8 @@ REFUSED = [
     ({"functions": "hessian"}, TargetError, "f: a gradient, and so a Hessian, is that of one scalar output"),
     ({"functions": "jacobian", "to": "c", "accumulate": True}, TargetError, "accumulate is about forward and backward"),
     ({"functions": "jacobian", "save": "all"}, TargetError, "not among the functions jacobian. Leave save out"),
-    ({"functions": "jvp", "to": "scipy"}, TargetError, "functions is an option of numpy"),
+    ({"functions": "jvp", "to": "scipy"}, TargetError, "scipy has none such. What its solvers call is said by matrix"),
+    ({"functions": "jvp", "to": "torch_c"}, TargetError, "torch_c has none such. It registers forward and back"),
 ]
 
 

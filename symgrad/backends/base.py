@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from ..plan import Program
@@ -48,6 +49,7 @@ class Backend(ABC):
     products  whether it also prints products of the Jacobian, or the Hessian, with a vector: needs `program.product`
     forward_mode  whether it has one: jvp is part of the derivative then, and `program.product` what it computes
     takes     the names of the options that it has
+    instead   what is said of options that it has in another way, in a sentence
     over      the language whose files it calls: it is planned as that one, and prints a file beside them
     calls     the functions of whole matrices that it has words for; None if it has all of them
     """
@@ -59,6 +61,7 @@ class Backend(ABC):
     products = False
     forward_mode = False
     takes: Collection[str] = ("save",)
+    instead: Mapping[str, str] = MappingProxyType({})
     over: Backend | None = None
     calls: Collection[str] | None = None
 

@@ -10,6 +10,7 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from ..errors import UnsupportedError
 from ..expr import Expr, product, ref, refs, substitute, total
@@ -64,6 +65,7 @@ class TorchC(PythonLanguage):
     """The target `torch_c`: a Python file beside those of `c`."""
 
     name = "torch_c"
+    instead = MappingProxyType({"functions": "It registers forward and backward alone."})
     dialect = executed = "c"
     style = "loops"
     over: C

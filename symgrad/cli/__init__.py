@@ -99,8 +99,11 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_ways(*args: Any, languages: tuple[str, ...], **keywords: Any) -> Any:
         ways = {name: value for name in OPTIONS if (value := keywords.pop(name))}
         for way in ways:
-            if not {name.partition(":")[0] for name in languages} & {*takers(way)}:
-                raise Mistake(f"--{way} is an option of {' and '.join(takers(way))}. Add {takers(way)[0]} to --to.")
+            asked = {name.partition(":")[0]: None for name in languages}
+            if not asked.keys() & {*takers(way)}:
+                said = [f"--{way} is an option of {' and '.join(takers(way))}. Add {takers(way)[0]} to --to."]
+                said += [f"{n}: {BACKENDS[n].instead[way]}" for n in asked if way in BACKENDS[n].instead]
+                raise Mistake(" ".join(said))
         return command(*args, languages=languages, ways=ways, **keywords)
 
     save = click.option("--save", type=click.Choice(list(SAVES)),

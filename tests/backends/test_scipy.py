@@ -215,6 +215,12 @@ def test_the_check_sees(formula, to, matrix, text, instead, said):
     assert said in str(report)
 
 
+def test_the_hessian_of_a_recurrence():
+    """Its loops have places that no box tells."""
+    report = sg.check(library.soft_edit_distance, to="scipy")
+    assert report.ok, str(report)
+
+
 def test_integers_are_refused():
     with pytest.raises(UnsupportedError, match="f: n_large is no real number, as SciPy's"):
         sg.generate(sg.parse("f(x[n]) -> a, n_large: a[i] = x[i]**2; n_large = argmax[i](x[i])"), to="scipy")

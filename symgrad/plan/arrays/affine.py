@@ -139,7 +139,10 @@ class Sizes:
         return self.not_negative(s, extents, given) and self.not_negative(axis - 1 - s, extents, given)
 
     def range(self, s: Expr, extents: Extents) -> tuple[Expr, Expr] | None:
-        """The least and the largest value of a subscript, where options count as their defaults do."""
+        """The least and the largest value of a subscript, where options count as their defaults do; None where they are
+        not known, as in a turn of a loop."""
+        if any(i not in extents for i in indices(s)):
+            return None
         facts = self.facts.raised(frozenset(self.supposed.items()))
         return Domain.of(tuple((i, extents[i]) for i in indices(s)), None, facts).range(s)
 
