@@ -62,6 +62,12 @@ SAMPLE = 100  # points over which what is counted is averaged
 
 
 def operations(job: Job, source: str, flags: Sequence[str] = (), cxx: bool = False) -> float:
+    """Of the Jacobian of a function, at some of its points."""
+    points = np.ascontiguousarray(np.stack(job.arguments).T)[:SAMPLE]
+    return executed(source, points, (job.cotangent.shape[0], len(job.row.wrt)), flags, cxx)
+
+
+def executed(source: str, points: Array, shape: tuple[int, int], flags: Sequence[str], cxx: bool) -> float:
     """Additions, multiplications, divisions, roots and calls of other functions that `run_jacobian` of a text executes
     at a point, compiled at -O2 without vectors: each is counted by an instruction behind it."""
     command = shlex.split(os.environ.get("CXX") or "c++") if cxx else shlex.split(os.environ.get("CC") or "cc")
@@ -90,9 +96,7 @@ long counted(void) { return operations_counted; }
         line = [*command, "-shared", "-o", f"{folder}/library.so", f"{folder}/source.s", "-lm"]
         subprocess.run(line, check=True)
         library = ctypes.CDLL(f"{folder}/library.so")
-    outputs, gradients = job.cotangent.shape[0], len(job.row.wrt)
-    y, jacobian = np.zeros(outputs), np.zeros((outputs, gradients))
-    points = np.ascontiguousarray(np.stack(job.arguments).T)[:SAMPLE]
+    y, jacobian = np.zeros(shape[0]), np.zeros(shape)
     for x in points:
         library.run_jacobian(address(x), address(y), address(jacobian))
     library.counted.restype = ctypes.c_long

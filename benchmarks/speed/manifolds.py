@@ -4,7 +4,7 @@
     python -m benchmarks.speed.manifolds --update     # and writes it into docs/manifolds.md
 
 SymForce's poses are perturbed as SO3xR3: rotation and translation each by itself. Operations are counted as in
-jacobians.py; times are not taken.
+jacobians.py, those that one point executes; times are not taken.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 import symgrad as sg
 
-from .build import NATIVE, compiled, operations
+from .build import NATIVE, Array, compiled, executed
 from .peers import eigen
 from .printed_c import as_one_file
 from .report import table
@@ -99,7 +99,7 @@ WORK = (
 SIZES = {"p": 7, "r": 4}
 
 
-def _points(work: Work) -> list[np.ndarray[Any, Any]]:
+def _points(work: Work) -> list[Array]:
     rng = np.random.default_rng(3)
     found = []
     for kind in work.kinds:
@@ -110,14 +110,31 @@ def _points(work: Work) -> list[np.ndarray[Any, Any]]:
     return found
 
 
-def _ours(work: Work) -> tuple[np.ndarray[Any, Any], int, int]:
+def _at(points: Sequence[Array]) -> list[int]:
+    """Where each input begins among all numbers."""
+    return [sum(x.size for x in points[:k]) for k in range(len(points))]
+
+
+def _ours(work: Work) -> tuple[Array, float, int]:
     """The Jacobian at a point, operations and lines."""
     files = sg.generate(work.function, to="c", functions="jacobian", wrt=work.wrt)
     text = next(text for path, text in files.items() if path.endswith(".c"))
     loaded = sg.load(work.function, to="c", functions="jacobian", wrt=work.wrt)
-    _, blocks = loaded.jacobian(*(x if x.size > 1 else x[0] for x in _points(work)))
-    matrix = np.concatenate(blocks, axis=1) if isinstance(blocks, tuple) else blocks
-    return matrix, operations(as_one_file(files).replace("inline void", "void"), "_jacobian$"), _lines(text)
+    points = _points(work)
+    _, found = loaded.jacobian(*(x if x.size > 1 else x[0] for x in points))
+    blocks = found if isinstance(found, tuple) else (found,)
+    given = [f"x + {at}" if x.size > 1 else f"x[{at}]" for x, at in zip(points, _at(points), strict=True)]
+    results = [f"g + {sum(b.size for b in blocks[:k])}" for k in range(len(blocks))]
+    name = work.function.function.name
+    call = f"""
+void run_jacobian(const double *x, double *y, double *g)
+{{
+    {name}_jacobian({", ".join([*given, "y", *results])});
+}}
+"""
+    matrix = np.concatenate(blocks, axis=1)
+    count = executed(as_one_file(files) + call, np.concatenate(points)[None], matrix.shape, (), False)
+    return matrix, count, _lines(text)
 
 
 def _lines(text: str) -> int:
@@ -126,7 +143,7 @@ def _lines(text: str) -> int:
     return sum(bool(line.strip()) for line in code.splitlines())
 
 
-def _symforce(work: Work) -> tuple[np.ndarray[Any, Any], int, int]:
+def _symforce(work: Work) -> tuple[Array, float, int]:
     import symforce
 
     symforce.set_epsilon_to_number()
@@ -149,9 +166,8 @@ def _symforce(work: Work) -> tuple[np.ndarray[Any, Any], int, int]:
         made.generate_function(output_dir=folder, skip_directory_nesting=True)
         text = Path(folder, "run_jacobian.h").read_text()
     rows, columns = jacobian.shape
-    starts = np.cumsum([0, *(x.size for x in points)])
-    maps = [f"Eigen::Map<const Eigen::Matrix<double, {x.size}, 1>>(x + {s})"
-            for x, s in zip(points, starts, strict=False)]  # fmt: skip
+    maps = [f"Eigen::Map<const Eigen::Matrix<double, {x.size}, 1>>(x + {at})"
+            for x, at in zip(points, _at(points), strict=True)]  # fmt: skip
     calls = f"""
 #include <Eigen/Core>
 {text}
@@ -168,7 +184,7 @@ extern "C" void run_jacobian(const double *x, double *y, double *g)
     library, _ = compiled(calls, (*NATIVE, f"-I{include}"), cxx=True)
     x, values, matrix = np.concatenate(points), np.empty(rows), np.empty((rows, columns))
     library.run_jacobian(*(a.ctypes.data_as(ctypes.c_void_p) for a in (x, values, matrix)))
-    count = operations(calls, "run_jacobian|RunJacobian", (f"-I{include}",), cxx=True)
+    count = executed(calls, x[None], matrix.shape, (f"-I{include}",), True)
     return matrix, count, _lines(text)
 
 
@@ -177,7 +193,7 @@ def row(work: Work) -> Sequence[str]:
     (own, count, lines), (other, its_count, its_lines) = _ours(work), _symforce(work)
     apart = np.abs(own - other).max() / np.abs(other).max()
     assert apart < 1e-12, f"{work.title}: {apart}"
-    return [work.title, f"{apart:.0e}", f"{count} / {its_count}", f"{lines} / {its_lines}"]
+    return [work.title, f"{apart:.0e}", f"{count:.0f} / {its_count:.0f}", f"{lines} / {its_lines}"]
 
 
 def main() -> None:

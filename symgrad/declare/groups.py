@@ -69,8 +69,7 @@ class _Quaternion:
         return _Matrix.act(_again(cls.matrix(a), "rotation"), p)
 
     @staticmethod
-    def exp(delta: Components) -> list[Any]:
-        angle = _length(delta, "angle")
+    def exp(delta: Components, angle: Any) -> list[Any]:
         return [*_times(FUNCTIONS["sin"](angle / 2) / angle, delta), FUNCTIONS["cos"](angle / 2)]
 
     @staticmethod
@@ -130,8 +129,7 @@ class _Matrix:
         ]
 
     @classmethod
-    def exp(cls, delta: Components) -> list[Any]:
-        angle = _length(delta, "angle")
+    def exp(cls, delta: Components, angle: Any) -> list[Any]:
         return cls._powers(delta, FUNCTIONS["sin"](angle) / angle, (1 - FUNCTIONS["cos"](angle)) / angle**2)
 
     @classmethod
@@ -310,7 +308,7 @@ class _Rotations(Group):
         return stored.compose(stored.inverse(a), b)
 
     def _exp(self, stored: Stored, delta: Components) -> list[Any]:
-        return stored.exp(delta)
+        return stored.exp(delta, _length(delta, "angle"))
 
     def _near(self, stored: Stored, delta: Components) -> list[Any]:
         return stored.near(delta)
@@ -344,7 +342,7 @@ class _Apart(Group):
         return [*stored.compose(back, r), *self._moved(stored, back, apart)]
 
     def _exp(self, stored: Stored, delta: Components) -> list[Any]:
-        return [*stored.exp(delta[:3]), *delta[3:]]
+        return [*stored.exp(delta[:3], _length(delta[:3], "angle")), *delta[3:]]
 
     def _near(self, stored: Stored, delta: Components) -> list[Any]:
         return [*stored.near(delta[:3]), *delta[3:]]
@@ -379,7 +377,7 @@ class _Poses(_Apart):
         turn, shift = delta[:3], delta[3:]
         angle = _length(turn, "angle")
         first, second = (1 - FUNCTIONS["cos"](angle)) / angle**2, (angle - FUNCTIONS["sin"](angle)) / angle**3
-        return [*stored.exp(turn), *_turning(turn, shift, first, second)]
+        return [*stored.exp(turn, angle), *_turning(turn, shift, first, second)]
 
     def _near(self, stored: Stored, delta: Components) -> list[Any]:
         turn, shift = delta[:3], delta[3:]
