@@ -1,4 +1,4 @@
-"""Sparse Jacobians of four functions of arrays, beside those by colouring: the table of docs/sparse.md.
+"""Sparse Jacobians of four functions of arrays, beside those by colouring: the end of docs/sparse.md.
 
     python -m benchmarks.speed.sparse                           # all; writes docs/sparse.md
     python -m benchmarks.speed.sparse --work burgers            # some functions; prints their rows
@@ -32,18 +32,19 @@ from .results import described
 ROOT = Path(__file__).resolve().parents[2]
 FITS = 2**30  # bytes of a dense matrix that is computed
 HEAD = """\
-# Sparse Jacobians
+## Measured
 
 Made by `python -m benchmarks.speed.sparse`: values and entries of `--functions jacobian:sparse` at a point, with the
 pattern that was asked for once. Beside it what is done without: a colouring of the columns (`scipy.optimize`'s), so
 that columns which share no row are taken at once, by differences in NumPy (`approx_derivative`) or by J v in JAX (`jit`
 of `vmap` of what `linearize` gives); and JAX's dense `jacfwd` where it fits into 1 GiB. The time is of a call; what is
-behind `÷` is a multiple of the printed code's of its language. Pattern and colouring have a column of their own.
+behind `÷` is a multiple of that of the printed code of its language, NumPy or JAX. Pattern (NumPy's) and colouring have
+a column of their own.
 
 {machine}
 
-The memory is what a call has at its most besides its inputs, results included: as `tracemalloc` counts in NumPy, and as
-XLA plans in JAX.
+The memory is what a call has at its most besides its inputs, results included: as `tracemalloc` counts the arrays of C
+and NumPy, and as XLA plans in JAX.
 """
 CAMERA = """ba(cameras[c,9], points[p,3], camera[o]: int, point[o]: int, seen[o,2]) -> residual:
     angle[k] = sqrt(sum[j:3](cameras[camera[k],j]**2))
@@ -62,13 +63,13 @@ CAMERA = """ba(cameras[c,9], points[p,3], camera[o]: int, point[o]: int, seen[o,
 
 @dataclass(frozen=True)
 class Work:
-    """A function, with respect to which inputs, and these at a size: the one measured, and a small one."""
+    """A function, with respect to which inputs, and these at a size: those measured, and the quick one."""
 
     title: str
     formula: str
     wrt: str
     inputs: Callable[[int], list[Any]]
-    sizes: tuple[int, int]
+    sizes: tuple[int, int, int]
 
 
 def _grid(n: int) -> list[Any]:
@@ -104,7 +105,7 @@ WORKS = {
         " - where(j > 0, u[i,j-1], 0) - where(j + 1 < m, u[i,j+1], 0)",
         "u",
         _grid,
-        (200, 20),
+        (200, 40, 20),
     ),
     "burgers": Work(
         "implicit step of Burgers' equation",
@@ -113,9 +114,9 @@ WORKS = {
         " - viscosity*(right[i] - 2*u[i] + left[i])/width**2)",
         "u",
         _line,
-        (100_000, 50),
+        (100_000, 2_000, 50),
     ),
-    "ba": Work("bundle adjustment", CAMERA, "cameras,points", _seen, (10_000, 30)),
+    "ba": Work("bundle adjustment", CAMERA, "cameras,points", _seen, (10_000, 1_000, 30)),
     "springs": Work(
         "forces of a spring network",
         "springs(p[n,2], a[e]: int, b[e]: int, rest[e]) -> force:"
@@ -124,7 +125,7 @@ WORKS = {
         " force[i:n,d:2] = 0; force[a[k],d] += pull[k,d]; force[b[k],d] += -pull[k,d]",
         "p",
         _springs,
-        (10_000, 30),
+        (10_000, 1_000, 30),
     ),
 }
 
@@ -136,9 +137,8 @@ class Function:
         self.function, self.inputs = sg.parse(work.formula), work.inputs(size)
         self.places = [self.function.inputs.index(name) for name in work.wrt.split(",")]
         asked: Any = {"functions": "forward,jacobian:sparse", "wrt": work.wrt, "check": False}
-        start = time.perf_counter()
         self.numpy = sg.load(self.function, **asked)
-        self.printed = time.perf_counter() - start
+        self.c = sg.load(self.function, to="c", **asked)
         self.jax = sg.load(self.function, to="jax", **asked).module
         start = time.perf_counter()
         self.pattern = self.numpy.jacobian_pattern(*self.inputs)
@@ -162,6 +162,10 @@ class Function:
 
     def printed_numpy(self) -> Callable[[], Any]:
         return lambda: self.numpy.jacobian_values(self.pattern, *self.inputs)[-1]
+
+    def printed_c(self) -> Callable[[], Any]:
+        pattern = self.c.jacobian_pattern(*self.inputs)
+        return lambda: self.c.jacobian_values(pattern, *self.inputs)[-1]
 
     def differences(self) -> Callable[[], Any]:
         def values(x: Any) -> Any:
@@ -195,13 +199,14 @@ class Function:
         return jax.jit(lambda x: (values(x), jax.jacfwd(values)(x))).lower(self.x).compile()
 
 
-def measured(work: Work, rounds: int, quick: bool) -> list[str]:
+def measured(work: Work, size: int, rounds: int, quick: bool) -> list[str]:
     """A line of the table."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    f = Function(work, work.sizes[quick])
-    runs: dict[str, Callable[[], Any]] = {"NumPy": f.printed_numpy(), "differences": f.differences()}
+    f = Function(work, size)
+    runs: dict[str, Callable[[], Any]] = {"C": f.printed_c(), "NumPy": f.printed_numpy()}
+    runs["differences"] = f.differences()
     memory = {name: _peak(run) for name, run in runs.items()}
     made: dict[str, Any] = {"JAX": f.printed_jax, "colouring": f.colouring}
     if np.prod(f.matrix.shape) * 8 <= FITS:
@@ -230,13 +235,14 @@ def measured(work: Work, rounds: int, quick: bool) -> list[str]:
 
     return [
         f"{work.title}, {shape}",
-        f"{f.matrix.nnz:,} in {f.colours}",
+        f"{f.matrix.nnz:,}, {f.colours}",
+        time_of("C"),
         time_of("NumPy"),
         time_of("differences", "NumPy"),
         time_of("JAX"),
         time_of("colouring", "JAX"),
         time_of("jacfwd", "JAX"),
-        bytes_of("NumPy", "differences"),
+        bytes_of("C", "NumPy", "differences"),
         bytes_of("JAX", "colouring", "jacfwd"),
         f"{f.seconds_of_pattern:.2g} / {f.seconds_of_groups:.2g}",
     ]
@@ -268,17 +274,20 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity") and not asked.quick:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     lines = [
-        ["", "entries in colours", "NumPy", "differences ÷", "JAX", "colouring ÷", "jacfwd ÷",
-         "MiB: NumPy / differences", "MiB: JAX / colouring / jacfwd", "s: pattern / colouring"],
+        ["", "entries, colours", "C", "NumPy", "differences ÷", "JAX", "colouring ÷", "jacfwd ÷",
+         "MiB: C / NumPy / differences", "MiB: JAX / colouring / jacfwd", "s: pattern / colouring"],
     ]  # fmt: skip
     for name, work in WORKS.items():
         if not wanted or name in wanted:
             print(f"{name} ...", file=sys.stderr)
-            lines.append(measured(work, asked.rounds, asked.quick))
+            sizes = work.sizes[2:] if asked.quick else work.sizes[:2]
+            lines += [measured(work, size, asked.rounds, asked.quick) for size in sizes]
     print(table(lines))
     if not (wanted or asked.quick):
         text = f"{HEAD.format(machine=machine(described()))}\n{table(lines)}\n"
-        (ROOT / "docs" / "sparse.md").write_text(text, encoding="utf-8")
+        page = ROOT / "docs" / "sparse.md"
+        before, _, _ = page.read_text(encoding="utf-8").partition("## Measured")
+        page.write_text(before + text, encoding="utf-8")
 
 
 if __name__ == "__main__":
