@@ -68,6 +68,7 @@ from .ir import (
     with_outputs,
 )
 from .later import Later, sympy
+from .ops.primitive import assumed_in
 from .plan import Beside, Program, Sparse, plan
 from .records import dataclass, replace
 from .simplify import shorter, simplify, stable
@@ -339,7 +340,8 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     function = _named(as_function(declaration), backend)
     to, like, options = backend.name, backend.executed, backend.options
     same = {n: getattr(options, n) for n in ("save", "functions", "wrt") if n in BACKENDS[like].takes}
-    text = result if like == to else printed(declaration, like, same)
+    with assumed_in(like):
+        text = result if like == to else printed(declaration, like, same)
     told = {"text": like, "heads": text.backend.heads(text.program), **how}
     reports = [oracle.check(function, text.files, to, artefact, **told)] if result.program.pair else []
     for beside in result.program.beside:

@@ -77,6 +77,6 @@ def _private(wish: str) -> str:
 
 def imports(words: Collection[str], language: str, found: Collection[Primitive]) -> tuple[Import, ...]:
     """Where those come from that these words speak of."""
-    used = [op for op in found if imported(op) in words and language in op.about.places]
-    places = [op.about.places[language].split(":") for op in used]
+    used = [op for op in found if imported(op) in words and op.place(language)]
+    places = [op.place(language).split(":") for op in used]
     return tuple(Import(place[1], imported(op), place[0]) for op, place in zip(used, places, strict=True))

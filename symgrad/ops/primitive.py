@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -23,6 +25,8 @@ from .row import Op
 RESULT = ref("?result")  # of the formulas of derivatives and domains, as the arguments: nothing that a user can write
 LANGUAGES = ("c", "numpy", "torch", "jax")
 MODULES = LANGUAGES[1:]  # where it is imported from a module
+ASSUMED = "module_of_the_check"  # where a primitive is that has no place
+_assumed: ContextVar[str] = ContextVar("assumed", default="")
 _numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
 
 
@@ -173,10 +177,15 @@ class Primitive(Operator):
         members = {"nargs": len(self.partials), "fdiff": fdiff, "primitive": self, "is_real": True}
         return type(self.about.name, (sympy.Function,), members)
 
+    def place(self, language: str) -> str:
+        """Where it is; empty if it is nowhere there."""
+        assumed = f"{ASSUMED}:{self.about.name}" if language == _assumed.get() else ""
+        return self.about.places.get(language, assumed)
+
     def word_in(self, language: str) -> str:
         """What it is called there, if it is anywhere."""
         name = self.about.name
-        if language not in self.about.places:
+        if not self.place(language):
             what = f'{language}="module:{name}"' if language in MODULES else f'{language}="{name}"'
             raise UnsupportedError(
                 f"{name} is a primitive without a place in {language}. Say where it is: "
@@ -260,6 +269,16 @@ def primitives(*roots: Expr) -> tuple[Primitive, ...]:
                 f"would be one function. Give one of them another name."
             )
     return tuple(named[name] for name in sorted(named))
+
+
+@contextmanager
+def assumed_in(language: str) -> Iterator[None]:
+    """While this lasts, every primitive has a place in a language: its text is executed, and none of its modules."""
+    token = _assumed.set(language)
+    try:
+        yield
+    finally:
+        _assumed.reset(token)
 
 
 # what text calls by name

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Function
-from ..ops.primitive import Primitive
+from ..ops.primitive import ASSUMED, Primitive
 from ..source.tree import Function as Head
 from .numpy_linalg import SCIPY, UnknownName
 from .numpy_shim import MATH, NP, SPECIAL, Elementwise, Shim
@@ -172,8 +172,8 @@ class NumpyText:
         self.function = function
         self.users: dict[str, dict[str, Elementwise]] = {}
         for op, called in functions(own).items():
-            if place := op.about.places.get("numpy"):
-                name, word = place.split(":")
+            for place in (op.place("numpy"), f"{ASSUMED}:{op.about.name}"):
+                name, _, word = place.partition(":")
                 self.users.setdefault(name, {})[word] = Elementwise(called, len(op.about.arguments))
         self.called = dict(zip(*[("forward", "backward")[: 1 + has_backward(function)]] * 2, strict=True))
         self.called |= {head.role: head.name for head in heads if head.role in self.called}

@@ -10,7 +10,7 @@ import pytest
 import symgrad as sg
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")  # torch's own, of its decompositions
-PLACES = {"module": "aero", "torch": "aero_frameworks:torch_{}", "jax": "aero_frameworks:jax_{}"}
+PLACES = {"torch": "aero_frameworks:torch_{}", "jax": "aero_frameworks:jax_{}"}
 
 
 def places(name):
@@ -18,9 +18,7 @@ def places(name):
 
 
 slope = sg.primitive("drag_slope", "mach", value=aero.lookup_drag_slope, **places("slope"))
-drag = sg.primitive(
-    "drag", "cd(mach)", value=aero.lookup_drag, derivative=slope, numpy="aero:lookup_drag", **places("drag")
-)
+drag = sg.primitive("drag", "cd(mach)", value=aero.lookup_drag, derivative=slope, **places("drag"))  # not in NumPy
 thrust = sg.primitive(
     "push_of", "t(v, h)", value=aero.thrust, derivative=("-2*v*t/(1 + v**2)", "-push_of(v, h)/8"), ulps=32,
     numpy="aero:thrust", **places("thrust"),
