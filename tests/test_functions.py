@@ -162,6 +162,7 @@ MISTAKES = [  # of one line of the printed text
     ("numpy", ARRAYS, "hvp", "3 * x**2 * direction_x", "3 * x**2 * direction_y"),
     ("numpy", ARRAYS, "value_and_gradient", "3 * x**2 * y", "3 * x * y"),
     ("numpy", ARRAYS, "forward", "return ", "return 2 * "),
+    ("numpy", CHAIN, "hessian", "gradient_x[1:] += ", "gradient_x[1:] = "),  # right for two elements
     ("c", SEVERAL, "jacobian", "jacobian[1] = x * x;", "jacobian[2] = x * x;"),
     ("c", SEVERAL, "jacobian", "    jacobian[5] = 1.0;\n", ""),
     ("c", SEVERAL, "jacobian", "jacobian[b * 3 * 2] = 2.0 * x[b] * y[b];", "jacobian[b * 3 * 2] = x[b] * y[b];"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from mathematics import both
-from mutants import FUNCTIONS, caught, mutants
+from mutants import BESIDE, FUNCTIONS, caught, mutants
 
 pytestmark = pytest.mark.long
 
@@ -16,7 +16,7 @@ EACH = {"numpy": 2, "c": 1}  # of one function
 
 
 @both
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", (*FUNCTIONS, *BESIDE))
 @pytest.mark.filterwarnings("ignore")  # a mutant may divide by zero
 def test_mutants_are_caught(name, to):
     found = [(mutant, caught(mutant)) for mutant in mutants(name, to, EACH[to])]

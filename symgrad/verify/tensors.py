@@ -23,7 +23,7 @@ from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
 from .sizes import LARGER, Sizes, choose, cost, defined, empties, fitting, possible
 from .symmetric import as_read
-from .text import Array, Values, differentiable
+from .text import Array, Values, differentiable, has_backward
 
 COSTLY = 300_000  # operations of one evaluation at the smallest sizes, from which on it takes seconds
 EVALUATIONS = 300  # in search of kinks
@@ -108,6 +108,8 @@ class Tensors(Sampler):
         if not self.costly:
             yield self._tensor_case(Row("zeros", "zeros"))
             yield from self._conditions()
+        if small and not has_backward(self.function):
+            yield self._larger()
         if self.full and self.costly:
             for row in FEW:
                 yield self._tensor_case(row)
@@ -126,6 +128,14 @@ class Tensors(Sampler):
             first = self._tensor_case(SHORT[0])
             self.small = before if first is None else self.small
         return first
+
+    def _larger(self) -> Case | None:
+        """Of values alone, at more than two elements: no identity is asked for at real sizes, and of two elements one
+        may stand in its place by chance."""
+        pool = tuple(range(5, 6 + len(self.small)))
+        sizes = choose(self.function, self.options, self.rng, pools=(pool,))
+        dear = cost(self.function, sizes, self.options) > NEAR
+        return None if dear or sizes == self.small else self._tensor_case(Row("larger sizes"), sizes)
 
     def _long(self, patterns: list[dict[str, bool]]) -> Iterator[Case | None]:
         """What the long matrix has besides the short one."""
