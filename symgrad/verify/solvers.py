@@ -90,15 +90,18 @@ class Solvers:
                 yield from asked.shared(vars(module))
 
     def _points(self) -> Iterator[Case]:
-        # not the defaults: that an option is passed on is seen only where it has another value
-        options = {o.name: o.default if isinstance(o.default, int) else 1.25 * o.default for o in self.function.options}
-        chosen = {**dict.fromkeys(self.function.packs, 3), **choose(self.function, options, self.rng, COST)}
-        few = [dict.fromkeys(chosen, count) for count in (1, 0)]
-        for sizes in [chosen, *few] if chosen else [chosen]:
-            if fitting(self.function, sizes, options) and defined(self.function, sizes, options):
-                if cost(self.function, sizes, options) <= MOST:
-                    kinds = KINDS if sizes is chosen else KINDS[:1]
-                    yield from draws_at(self.function, self.rng, sizes, options, kinds)
+        # that an option is passed on is seen where it has another value than its default, and what that is where it is
+        # left out
+        for scale in (1.25, 1.0) if self.function.options else (1.25,):
+            defaults = {o.name: o.default for o in self.function.options}
+            options = {n: v if isinstance(v, int) else scale * v for n, v in defaults.items()}
+            chosen = {**dict.fromkeys(self.function.packs, 3), **choose(self.function, options, self.rng, COST)}
+            few = [dict.fromkeys(chosen, count) for count in (1, 0)] if scale != 1.0 and chosen else []
+            for sizes in (chosen, *few):
+                if fitting(self.function, sizes, options) and defined(self.function, sizes, options):
+                    if cost(self.function, sizes, options) <= MOST:
+                        kinds = KINDS if sizes is chosen and scale != 1.0 else KINDS[:1]
+                        yield from draws_at(self.function, self.rng, sizes, options, kinds)
 
 
 class _Asked:
@@ -137,9 +140,14 @@ class _Asked:
 
     # calls
 
+    def _changed(self, given: Callable[[Any], Any]) -> dict[str, Any]:
+        """The options that are not left to the signature of the text."""
+        changed = {o.name: self.options[o.name] for o in self.function.options if self.options[o.name] != o.default}
+        return {n: v if isinstance(v, int) else given(v)[()] for n, v in changed.items()}
+
     def _called(self, module: Mapping[str, Any], given: Callable[[Any], Any], name: str, *vectors: Any) -> Any:
         """What a function gives that a solver calls with some vectors: other arguments stand around them."""
-        options = {o: v if isinstance(v, int) else given(v)[()] for o, v in self.options.items()}
+        options = self._changed(given)
         before = [] if self.solver == "optimize" else [given(self.inputs[self.ahead] if self.ahead else 0.0)]
         if self.solver == "curve_fit":
             return module[name](*before, *vectors[0], **options)
@@ -190,7 +198,7 @@ class _Asked:
         if mesh and wide > high:
             vectors[1] = given(np.array([v.flat[0] if v.size else 1.0 for v in parts[1]]))
         arguments = [*([given(self.inputs[self.ahead])] if mesh else []), *vectors]
-        options = {o: v if isinstance(v, int) else given(v)[()] for o, v in self.options.items()}
+        options = self._changed(given)
         values, derivatives = ("fun", "fun_jac") if mesh else ("bc", "bc_jac")
         found = module[values](*arguments, **options)
         yield values, np.reshape(found, -1) if np.ndim(found) == 1 + mesh else found, self.value

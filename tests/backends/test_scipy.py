@@ -191,6 +191,7 @@ MUTANTS = [  # (declaration, target, matrix, what is printed, what stands in its
     (CURVE, "scipy", "dense", "[exp_b, -a * (t * exp_b)]", "[-a * (t * exp_b), exp_b]", "jac @ v"),
     (CURVE, "scipy", "dense", "axis=-1)", "axis=0)", "jac @ v"),
     (POWER, "scipy", "dense", "_prepared(w, x, c=c)", "_prepared(w, x)", "hessp"),
+    (POWER, "scipy", "dense", "def hess(w, x, *, c=2.0)", "def hess(w, x, *, c=2.5)", "hess @ v"),
     (POWER, "scipy", "dense", "forward(w, x, c=c)", "forward(w, x)", "fun_and_grad"),
     (
         SUM,
