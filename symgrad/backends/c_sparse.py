@@ -13,6 +13,7 @@ sorted at the end, and those that stand there twice are one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 
 from ..domain import Domain, Facts
 from ..errors import UnsupportedError
@@ -34,6 +35,7 @@ from ..expr import (
     total,
     transformer,
 )
+from ..expr.sizes import equal
 from ..ir import Box, Equation, Function, Role, Tensor, When
 from ..plan import Beside, Program, Sparse, Step
 from ..plan.loops import adding
@@ -118,8 +120,9 @@ static void $sort_rows(size_t rows, $integer *restrict indptr, $integer *restric
 class Place:
     """Where the elements of an array stand in the matrix: by the subscripts `at`, and only where the conditions hold.
 
-    rank  how many entries stand before one in its row: a sum of numbers, each where its condition holds; None where
-          nothing tells
+    rank   how many entries stand before one in its row: a sum of numbers, each where its condition holds; None where
+           nothing tells
+    added  whether elements of other arrays stand there, too, and are added
     """
 
     at: tuple[Index, ...]
@@ -129,6 +132,7 @@ class Place:
     where: Expr | None
     when: When
     rank: tuple[tuple[Expr | None, Expr], ...] | None = None
+    added: bool = False
 
     def of(self, subscripts: Sequence[Expr]) -> tuple[Expr, Expr]:
         """The row and the column of an element."""
@@ -152,27 +156,47 @@ def places(matrix: Sparse, table: Mapping[str, Tensor]) -> dict[str, Place]:
         if ZERO not in function.table[rows].shape
     }
     for name, parts in matrix.ordered.items():
-        before: list[Place] = []
-        for part in parts:
-            place = found[part]
-            rank = _rank(place, before, len(table[name].shape), function.facts)
-            found[part] = replace(place, rank=rank)
-            before.append(place)
+        before: list[list[Place]] = []
+        for some in _groups(found, parts, len(table[name].shape)):
+            group = [found[part] for part in some]
+            for part, place in zip(some, group, strict=True):
+                rank = _rank(place, before, len(table[name].shape), function.facts)
+                found[part] = replace(place, rank=rank, added=len(some) > 1)
+            before.append(group)
     return found
 
 
-def _rank(place: Place, before: Sequence[Place], axes: int, facts: Facts) -> tuple[tuple[Expr | None, Expr], ...]:
+def _groups(known: Mapping[str, Place], parts: Iterable[str], axes: int) -> list[list[str]]:
+    """The arrays of entries in order, those together that have one entry in a row, at the same place."""
+    found: list[list[str]] = []
+    for part in parts:
+        place, last = known[part], known[found[-1][0]] if found else None
+        if last is not None and len(last.box) == axes == len(place.box):
+            put = substitution(dict[Expr, Expr](zip(last.at, place.at, strict=True)))
+            if equal(put(last.column), place.column):
+                found[-1].append(part)
+                continue
+        found.append([part])
+    return found
+
+
+def _rank(
+    place: Place, before: Sequence[Sequence[Place]], axes: int, facts: Facts
+) -> tuple[tuple[Expr | None, Expr], ...]:
     """How many entries stand before that of a point, which has the axes of its row first: those of other arrays, and
     those of the same one at lesser further indices."""
     domain = Domain.of(place.box, place.where, facts)
     found: list[tuple[Expr | None, Expr]] = []
-    for other in before:
-        put = substitution(dict[Expr, Expr](zip(other.at[:axes], place.at[:axes], strict=True)))
-        asked = [put(c) for c in (conjuncts(other.where) if other.where is not None else ())]
-        asked = [c for c in asked if not domain.holds(c)]
-        if not any(map(domain.fails, asked)):
-            number = product(put(extent) for _, extent in other.box[axes:])
-            found.append((conjunction(asked) if asked else None, number))
+    for group in before:
+        ways: list[Expr | None] = []
+        for other in group:
+            put = substitution(dict[Expr, Expr](zip(other.at[:axes], place.at[:axes], strict=True)))
+            asked = [put(c) for c in (conjuncts(other.where) if other.where is not None else ())]
+            asked = [c for c in asked if not domain.holds(c)]
+            if not any(map(domain.fails, asked)):
+                ways.append(conjunction(asked) if asked else None)
+        if ways:
+            found.append((_either(ways), product(put(extent) for _, extent in other.box[axes:])))
     further = place.box[axes:]
     for k, (i, _) in enumerate(further):
         found.append((None, i * product(extent for _, extent in further[k + 1 :])))
@@ -213,6 +237,17 @@ def _in_inputs(function: Function, body: Expr) -> Expr:
         return _in_inputs(function, substitution(own)(e.body))
 
     return transformer(put)(body)
+
+
+def _on(place: Place, axes: Sequence[Expr]) -> Expr | None:
+    """Where a row has an entry of an array."""
+    return place.condition([*axes, *place.at[len(axes) :]])
+
+
+def _either(ways: Iterable[Expr | None]) -> Expr | None:
+    """The condition that one of these holds, None being one that always does."""
+    known = [*dict.fromkeys(ways)]
+    return None if None in known else reduce(partial(apply, "or"), known)
 
 
 class Matrix:
@@ -269,7 +304,7 @@ class Matrix:
             steps = [s for s in forward.steps if parts or entries.isdisjoint(s.targets)]
             steps = [s if entries.isdisjoint(s.serves) else replace(s, serves=()) for s in steps]
             names = tuple(n for n in forward.returns if n not in self.parts)
-            how = {part: "add" if place.rank is None else "once" for part, place in self.places.items()}
+            how = {part: "add" if p.rank is None or p.added else "once" for part, p in self.places.items()}
             own = replace(forward, steps=tuple(steps))
             tensors, procedure = adding(program, own, how, self._asked, whole=True)
             return replace(program, tensors=tensors, forward=replace(procedure, returns=(*names, *parts)))
@@ -329,7 +364,7 @@ class Matrix:
         indptr, indices = Name(called.of(ref(INDPTR))), Name(called.of(ref(INDICES)))
         k, zero = called.counter("k"), Number("0")
         ordered = all(place.rank is not None for place in self.places.values())
-        if self.values and ordered:
+        if self.values and ordered and not any(place.added for place in self.places.values()):
             return block
         if self.values:
             end = tree.Cast(Type(SIZE), tree.Element(indptr, (rows,)))
@@ -356,7 +391,9 @@ class Matrix:
         found: list[tree.Statement] = [tree.Local(entry.name, Type(SIZE), Number("0"), True)]
         begun, start = tree.Cast(Type(INTEGER), entry), ZERO
         for name, shape in self.rows.items():
-            parts = [self.places[part] for part in self.ordered.get(name, ())]
+            together = _groups(self.places, self.ordered.get(name, ()), len(shape))
+            groups = [[self.places[part] for part in some] for some in together]
+            parts = [group[0] for group in groups]
             own = [(index(called.counter(f"i{k}")), n) for k, n in enumerate(shape)]
             axes = parts[0].box[: len(shape)] if parts else own
             row: Expr = ZERO
@@ -364,7 +401,8 @@ class Matrix:
                 row = row * n + a
             row, start = start + row, start + product(shape)
             inner: list[tree.Statement] = [tree.Store(tree.Element(indptr, (build.as_kind(put(row), SIZE),)), begun)]
-            for place in parts:
+            for group in groups:
+                place = group[0]
                 names = substitution(dict[Expr, Expr](zip(place.at[: len(shape)], (a for a, _ in axes), strict=True)))
                 column = tree.Cast(Type(INTEGER), build.as_kind(put(names(place.column)), SIZE))
                 block: tree.Block = (
@@ -373,8 +411,9 @@ class Matrix:
                 )
                 for i, n in reversed(place.box[len(shape) :]):
                     block = (tree.Loop(called.of(i), Number("0"), extent(names(n)), block),)
-                if place.where is not None:
-                    block = (tree.If(build.as_kind(put(names(place.where)), BOOL), block),)
+                asked = _either(_on(p, [a for a, _ in axes]) for p in group)
+                if asked is not None:
+                    block = (tree.If(build.as_kind(put(asked), BOOL), block),)
                 inner += block
             whole: tree.Block = tuple(inner)
             for a, n in reversed(axes):

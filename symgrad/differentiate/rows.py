@@ -55,7 +55,7 @@ def by_rows(term: Term, axes: Box, facts: Facts) -> Term | None:
 
 def in_order(terms: Sequence[tuple[int, Term]], axes: Box, facts: Facts) -> list[tuple[int, Term]] | None:
     """Terms by rows, each of an input with a number, so that the columns of each row ascend; their further indices
-    likewise. None where nothing tells that they do, and that no two are one."""
+    likewise. None where nothing tells that they do; those that stand at one place in each row follow each other."""
 
 
     def compared(a: tuple[int, Term], b: tuple[int, Term]) -> int:
@@ -66,7 +66,7 @@ def in_order(terms: Sequence[tuple[int, Term]], axes: Box, facts: Facts) -> list
         return None
     ordered = sorted(rising, key=cmp_to_key(compared))
     pairs = ((a, b) for k, a in enumerate(ordered) for b in ordered[k + 1 :])
-    return ordered if all(compared(a, b) == -1 for a, b in pairs) else None
+    return ordered if all(compared(a, b) == -1 or at_one_place(a, b, len(axes)) for a, b in pairs) else None
 
 
 def _rising(term: Term, axes: int) -> Term | None:
@@ -87,6 +87,13 @@ def _rising(term: Term, axes: int) -> Term | None:
             return None
         order += new
     return None if len(order) < len(free) else replace(term, box=(*term.box[:axes], *((i, free[i]) for i in order)))
+
+
+def at_one_place(a: tuple[int, Term], b: tuple[int, Term], axes: int) -> bool:
+    """Whether both have one entry in a row, and that is the same."""
+    (m, one), (n, other) = a, b
+    single = m == n and len(one.box) == axes == len(other.box)
+    return single and all(map(equal, one.below, other.below))
 
 
 def _compared(a: tuple[int, Term], b: tuple[int, Term], axes: int, facts: Facts) -> int:

@@ -36,7 +36,7 @@ from ..expr.names import fresh
 from ..expr.sizes import as_integer, count, tidy
 from ..ir import Box, Dtype, Equation, Function, Role, Tensor
 from ..records import replace
-from .rows import by_rows, in_order
+from .rows import at_one_place, by_rows, in_order
 from .terms import Term
 
 Result = tuple[Tensor, list[Equation]]
@@ -88,6 +88,9 @@ class Entries:
             found = in_order(rows, axes, facts) if len(rows) == len(given) else None
         short = [(n, self._shortened(term, facts)) for n, term in found or given]
         counts = [tuple(n for _, n in term.box) if term.where is None else None for _, term in short]
+        for k in range(1, len(found or ())):
+            if found and axes and at_one_place(found[k - 1], found[k], len(axes)):
+                counts[k - 1 : k + 1] = None, None
         results = [r for n, term in (short if found is None else found) for r in self._of_term(output, names[n], term)]
         return results, None if found is None else counts
 

@@ -53,6 +53,10 @@ def test_a_hessian():
     own, other = (code.hessian_sparse(np.arange(4.0)) for code in loaded)
     assert_allclose(own[2].toarray(), other[2].toarray())
     assert own[2].nnz == 4 + 2 * 3
+    text = sg.generate(function, to="c", functions="hessian:sparse")["f.c"]
+    assert "data[indptr[i] + 1] += 200.0;" in text and "entry_place" not in text  # two terms at one place
+    report = sg.check(function, to="c", functions="hessian:sparse")
+    assert report.ok, report
     assert_allclose(own[1], other[1])
 
 
