@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import symgrad as sg
+from symgrad.errors import UnsupportedError
 from symgrad.ir import shape_of, single
 from symgrad.pipeline import printed, verified
 from symgrad.records import replace
@@ -147,6 +148,14 @@ def test_a_hessian():
     assert matrix.nnz == 4 + 2 * 3
     assert_allclose(gradient, expected[1])
     assert_allclose(value, expected[0])
+
+
+def test_axes_without_names_are_those_of_one_point():
+    function = sg.parse("f(x[..., n])[..., i] = x[..., i]*x[..., 0]")
+    _, matrix = sg.load(function, functions="jacobian:sparse").jacobian_sparse(np.arange(1.0, 4.0))
+    assert_allclose(matrix.toarray(), [[2, 0, 0], [2, 1, 0], [3, 0, 1]])
+    with pytest.raises(UnsupportedError, match="stands for any number of axes"):
+        sg.generate(sg.parse("f(x[...], y[k]) = sum[...](sin(x[...]))*y[0]"), functions="jacobian:sparse")
 
 
 def test_by_some_inputs():

@@ -31,6 +31,13 @@ def test_jax_gives_the_same(name, jax):
     checked(name, "jax")
 
 
+@pytest.mark.parametrize("to", ["torch", "jax"])
+def test_hessians_are_checked(to, request):
+    request.getfixturevalue(to)
+    report = sg.check(sg.parse("f(x[n]) = sum[i:n-1]((x[i+1] - x[i]**2)**2)"), to=to, functions="hessian:sparse")
+    assert report.ok, report
+
+
 def test_torch_differentiates_the_values(torch):
     code, x = module(BAND, "torch"), torch.linspace(0.2, 1.4, 5, dtype=torch.float64, requires_grad=True)
     assert code.jacobian_sparse(x)[1].layout == torch.sparse_csr
