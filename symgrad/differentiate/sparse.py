@@ -150,8 +150,9 @@ class Entries:
             own = [c for c in term.conditions if indices(c) == (i,) and self.sizes.issuperset(r.name for r in refs(c))]
             if not own:
                 continue
-            domain = Domain.of(((i, extent),), conjunction(own), facts)
-            lower, upper = domain.bounds(i, ())
+            # i != 0 is 0 < i, or i < 0, which is nowhere
+            pieces = Domain.of(((i, extent),), None, facts).pieces(conjunction(own))
+            lower, upper = pieces[0].bounds(i, ()) if len(pieces) == 1 else ([], [])
             if len(lower) != 1 or len(upper) != 1:
                 continue
             first, end = lower[0].limit, upper[0].limit
