@@ -36,6 +36,12 @@ def test_floats_are_right_to_their_last_places(name):
 
 
 @needs_cc
+def test_points_that_floats_cannot_hold_are_the_largest_ones():
+    report = sg.check(sg.parse("f(r, t) = r*sin(t)/t"), to="c", dtype="float", functions="jacobian")
+    assert report.ok and report.points > 80, str(report)
+
+
+@needs_cc
 @pytest.mark.parametrize("name", SINGLE)
 def test_floats_stay_floats(name, tmp_path):
     files = sg.generate(sg.parse(SINGLE[name]), to="c", dtype="float")
