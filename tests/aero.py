@@ -30,3 +30,8 @@ def thrust(v: Any, h: Any) -> Any:
 def logistic(x: Any) -> Any:
     """Its derivative is a formula of itself."""
     return 0.5 * (1.0 + np.tanh(x / 2.0))
+
+
+def sway(a: Any, c: Any) -> Any:
+    """At large c no number of double precision is near another one's value."""
+    return a * np.sin(c)

@@ -25,6 +25,7 @@ drag = sg.primitive("lookup_drag", "cd(mach)", value=aero.lookup_drag, derivativ
 thrust = sg.primitive(
     "thrust", "t(v, h)", value=aero.thrust, derivative=("-2*v*t/(1 + v**2)", "-thrust(v, h)/8"), ulps=32, **PLACES
 )
+sway = sg.primitive("sway", "a, c", value=aero.sway, derivative=("sin(c)", "a*cos(c)"), ulps=64, **PLACES)
 logistic = sg.primitive("logistic", "p(x)", value=aero.logistic, derivative="p*(1 - p)", ulps=64, **PLACES)
 
 
@@ -49,6 +50,8 @@ FUNCTIONS: dict[str, Any] = {
     "tensors": layer,
     "slope of itself": sg.parse("odds(x) = logistic(2*x)**2"),
     "guarded": sg.parse("part(v) = where(v > 0, lookup_drag(v)/v, 0)"),
+    "far out": sg.parse("swung(v, w) = sway(v, v*w)"),
+    "absent": sg.parse("swung(v, w?) = sway(given(w, w, 1), v)"),
     "of numbers": sg.parse("trimmed(v) = v*lookup_drag(0.5) + lookup_drag(0.5)"),
 }
 

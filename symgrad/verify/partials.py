@@ -7,6 +7,7 @@ count. Where SymPy's form has no value but the operator is smooth, differences o
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -29,6 +30,7 @@ _STEPS: dict[str, Callable[..., Any]] = {
     "power": OPS["pow"].value,
 }
 ONE = mpmath.mpf(1)
+BESIDE = 30  # bits that slopes share half a unit in the last place apart
 
 
 @cache
@@ -45,7 +47,15 @@ def symbolic(op: str) -> tuple[Partial | int | None, ...]:
 
 
 def _as_declared(op: Primitive, which: int, *args: Any) -> Any:
-    return mp.nan if op.partials[which] is None else op.slope(which, args)
+    """The declared derivative; none where it is another one at the doubles beside: a value in double precision tells no
+    slope there, of sin at 1e200."""
+    if op.partials[which] is None:
+        return mp.nan
+    found = op.slope(which, args)
+    if op.about.exact or not all(mp.isfinite(a) and abs(a) <= sys.float_info.max for a in args):
+        return found
+    beside = op.slope(which, [mpmath.mpf(float(a)) for a in args])
+    return found if abs(found - beside) <= mp.ldexp(max(abs(found), abs(beside)), -BESIDE) else mp.nan
 
 
 def _compiled(derivative: Any, symbols: tuple[Any, ...]) -> Partial | int | None:

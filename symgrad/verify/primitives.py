@@ -31,7 +31,9 @@ ROUNDING = 8.0  # units roundoff by which a Python function is taken to be off, 
 FINE = 2.0**-18  # part of the argument: at smaller steps differences change by rounding alone, and tell how much
 SURE = 4.0  # times as much as the least that is uncertain
 TELLING = 10.0  # times as sure is a step that contradicts the surest one
+LEAST = 5e-324  # between two numbers
 TINY = 1e-280  # the last step is a normal number yet
+SAME = mpmath.ldexp(1, -20)  # of slopes at neighbouring doubles
 AGREE = mpmath.ldexp(1, -30)  # of differences of a value to all digits
 
 
@@ -103,7 +105,7 @@ def _mistake(op: Primitive, args: list[float]) -> str | None:
             continue
         exactly = tuple(map(mpmath.mpf, args))
         declared = op.slope(which, exactly)
-        if not mp.isfinite(declared) or not mp.isfinite(op.value(*exactly)):
+        if not mp.isfinite(declared) or not mp.isfinite(op.value(*exactly)) or not _settled(op, which, args, declared):
             continue
         found = _exact(op, which, exactly, declared) if op.about.exact else _slope(op, which, args, float(declared))
         if found is not None:
@@ -114,6 +116,17 @@ def _mistake(op: Primitive, args: list[float]) -> str | None:
                 f"give {mp.nstr(mpmath.mpf(found), 12)}"
             )
     return None
+
+
+def _settled(op: Primitive, which: int, args: list[float], declared: Any) -> bool:
+    """Whether the declared derivative is about the same at the next doubles: that of sin at 1e200 is not, and no step
+    between doubles is short enough for a difference."""
+    for end in (-np.inf, np.inf):
+        beside = [*args[:which], float(np.nextafter(args[which], end)), *args[which + 1 :]]
+        found = op.slope(which, [mpmath.mpf(a) for a in beside])
+        if abs(found - declared) > SAME * max(abs(found), abs(declared)):
+            return False
+    return True
 
 
 def _exact(op: Primitive, which: int, args: tuple[Any, ...], declared: Any) -> Any | None:
@@ -145,7 +158,7 @@ def _slope(op: Primitive, which: int, args: list[float], declared: float) -> flo
                 largest = max(largest, abs(above), abs(below))
         pairs = list(itertools.pairwise(rows))
         fine = [abs(b[1] - a[1]) * b[0] for a, b in pairs if b[0] <= FINE * scale]
-        noise = max([max(ROUNDING, op.about.ulps) * float(np.finfo(float).eps) * largest, *fine])
+        noise = max([max(ROUNDING, op.about.ulps) * max(float(np.finfo(float).eps) * largest, LEAST), *fine])
         looks += [Look(b[1], abs(b[1] - a[1]), noise / b[0], b[2:], a[2:]) for a, b in pairs]
     if not looks:
         return None  # at an end of the domain
