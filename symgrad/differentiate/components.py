@@ -66,10 +66,12 @@ def _of_components(joint: Function, primal: Function) -> bool:
     return scalar and literal and all(_at_one_place(e, primal) for e in joint.statements)
 
 
-def cells(derivative: Derivative, opaque: set[str]) -> list[Row]:
+def cells(derivative: Derivative, opaque: set[str], multiples: bool = False) -> list[Row]:
     """The derivative of each component of the outputs by each one of the inputs; what is opaque stands by its name.
 
     Of J^T v with v a unit vector, which gives a row; of J v, which gives a column.
+
+    multiples  what is a number times such a value is read by its name, too
     """
     joint, primal = derivative.function, derivative.primal
 
@@ -79,7 +81,7 @@ def cells(derivative: Derivative, opaque: set[str]) -> list[Row]:
     units, results = elements(derivative.seeds), elements(derivative.gradients)
     writers = Counter((e.target, e.subscripts) for e in primal.statements)
     named = (e for e in primal.statements if e.target in opaque and e.where is None)
-    recognised = Recognised([e for e in named if writers[e.target, e.subscripts] == 1])
+    recognised = Recognised([e for e in named if writers[e.target, e.subscripts] == 1] if multiples else [])
     found = []
     for _, seed in units:
         seeds: dict[Expr, Expr] = {other: ONE if other == seed else ZERO for _, other in units}

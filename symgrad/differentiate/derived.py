@@ -217,7 +217,7 @@ class _Cells:
     def _rows(self, derivative: Derivative) -> list[Row]:
         return [
             (row, [(column, cell) for name in self.inputs for column, cell in own if column.name == name])
-            for row, own in cells(derivative, set(self.primal.writers))
+            for row, own in cells(derivative, set(self.primal.writers), multiples=True)
             if row.name in self.outputs
         ]
 
