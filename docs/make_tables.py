@@ -25,11 +25,11 @@ from textwrap import fill
 import symgrad as sg
 from symgrad import library
 from symgrad.declare.python.numpy_functions import FUNCTIONS, INSTEAD
+from symgrad.derivatives import derive
 from symgrad.errors import UnsupportedError
 from symgrad.expr import ref, show
 from symgrad.ops import ROWS, Op
 from symgrad.ops.matrices import MATRICES
-from symgrad.pipeline import derive
 from symgrad.plan import plan
 from symgrad.verify import Report
 

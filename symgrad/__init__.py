@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .declare import *  # noqa: F403  # the words of declarations are the front door; __all__ names them
+    from .derivatives import derived, gradient, hessian, jacobian, jvp, vjp
     from .errors import (
         CheckError,
         CompilerError,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .ir import Derivative, Function
-    from .pipeline import accuracy, check, derived, generate, gradient, hessian, jacobian, jvp, load, vjp
+    from .pipeline import accuracy, check, generate, load
 
 __version__ = "0.1.0"
 
@@ -36,8 +37,8 @@ _HOMES = {  # a module is imported when something of it is asked for; what is no
         "UnsupportedError",
     ],
     "ir": ["Derivative", "Function"],
-    "pipeline": ["accuracy", "check", "derived", "generate", "gradient", "hessian", "jacobian", "jvp", "load",
-                 "vjp"],
+    "derivatives": ["derived", "gradient", "hessian", "jacobian", "jvp", "vjp"],
+    "pipeline": ["accuracy", "check", "generate", "load"],
 }  # fmt: skip
 
 

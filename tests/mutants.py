@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import symgrad as sg
 from symgrad import library
 from symgrad.backends import DERIVED
+from symgrad.derivatives import as_function
 from symgrad.errors import CompilerError
-from symgrad.pipeline import as_function, printed, verified
+from symgrad.pipeline import printed, verified
 
 TEXTS = {
     "branches": "branches(x, y) = where(x > y, x**2*y, sin(x)/y)",

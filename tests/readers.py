@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from symgrad.derivatives import derive
 from symgrad.differentiate import differentiate
 from symgrad.domain import Domain
 from symgrad.expr import Expr, Ref, indices, ref, refs, show, substitute
 from symgrad.ir import Derivative, Equation, Function, may_fail, reads_of, show_equation
-from symgrad.pipeline import derive
 from symgrad.plan import Program, Step, plan
 from symgrad.simplify import simplify, stable
 

@@ -239,7 +239,7 @@ DERIVATIONS = [  # a derivation that is wrong: its text is as derived, and the o
 
 @pytest.mark.parametrize(("text", "what", "wrong"), DERIVATIONS)
 def test_a_mistake_in_the_derivation_is_found(text, what, wrong, monkeypatch):
-    right = pipeline.derived
+    right = derivatives.derived
 
     def derived(function, name, wrt=()):
         return wrong(right(function, name, wrt)) if name == what else right(function, name, wrt)

@@ -27,9 +27,10 @@ from symgrad.backends import BACKENDS
 from symgrad.backends.c_compile import Library
 from symgrad.backends.c_load import Artefact
 from symgrad.cli.files import placed, write
+from symgrad.derivatives import as_function
 from symgrad.errors import UnsupportedError
 from symgrad.ir import single, unknowns
-from symgrad.pipeline import as_function, generate
+from symgrad.pipeline import generate
 from symgrad.verify.symmetric import made_symmetric, symmetric_inputs
 
 ROOT = Path(__file__).parent.parent

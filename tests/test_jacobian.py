@@ -13,12 +13,12 @@ from mathematics import as_function, by_equations, inputs_of, interpret, rng_of,
 
 import symgrad as sg
 from symgrad import library
+from symgrad.derivatives import derive
 from symgrad.differentiate import Jacobian, differentiate
 from symgrad.errors import UnsupportedError
 from symgrad.evaluate import evaluate
 from symgrad.expr import Apply, Expr, Ref, indices, ref, with_args
 from symgrad.ir import Function, bind, extent_of, show_equations
-from symgrad.pipeline import derive
 from symgrad.verify.reference import Declaration
 from symgrad.verify.sampling import sample
 

@@ -18,11 +18,12 @@ from mpmath import mp
 
 import symgrad as sg
 from symgrad import library
+from symgrad.derivatives import derive
 from symgrad.differentiate import differentiate
 from symgrad.evaluate import evaluate
 from symgrad.expr import apply, show
 from symgrad.ir import show_equations
-from symgrad.pipeline import derive, printed
+from symgrad.pipeline import printed
 from symgrad.simplify import STABLE, simplify, stable
 from symgrad.simplify.table import CLOSED, OF_INPUTS, SCALED, SLOPES, Identity
 

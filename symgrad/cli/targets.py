@@ -24,9 +24,9 @@ from types import ModuleType
 from .. import library
 from ..declare import Declared
 from ..declare.text import parse
+from ..derivatives import Declaration, as_function
 from ..errors import SymgradError, TargetError
 from ..ir import Function
-from ..pipeline import Declaration, as_function
 from ..records import dataclass, replace
 
 _FILE = re.compile(r"(?P<file>[^()=]+\.py)(?::(?P<name>\w+))?", re.ASCII)

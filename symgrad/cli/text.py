@@ -7,11 +7,12 @@ import math
 from typing import Any
 
 from ..backends.header import gradient_lines, jacobian_lines
+from ..derivatives import derive, jacobian
 from ..differentiate import differentiate, entries
 from ..ir import Derivative, Function
 from ..ir.text import show_equations
 from ..later import sympy
-from ..pipeline import Printed, accuracy, derive, jacobian
+from ..pipeline import Printed, accuracy
 from ..verify import Report
 
 

@@ -13,7 +13,8 @@ from mathematics import COMPILER
 import symgrad as sg
 from symgrad import library
 from symgrad.backends.c_compile import find_compiler
-from symgrad.pipeline import as_function, printed
+from symgrad.derivatives import as_function
+from symgrad.pipeline import printed
 from symgrad.verify import check
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")

@@ -12,8 +12,9 @@ from scipy.sparse.linalg import aslinearoperator, lsmr
 import symgrad as sg
 from symgrad import library
 from symgrad.backends import BACKENDS, MATRICES
+from symgrad.derivatives import as_function
 from symgrad.errors import TargetError, UnsupportedError
-from symgrad.pipeline import as_function, printed
+from symgrad.pipeline import printed
 from symgrad.verify import check
 
 LOGISTIC = """logistic(w[d], x[n,d], y[n]; c=0.1):

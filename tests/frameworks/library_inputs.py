@@ -8,7 +8,8 @@ import numpy as np
 from arguments import arguments
 
 from symgrad import library
-from symgrad.pipeline import as_function, printed
+from symgrad.derivatives import as_function
+from symgrad.pipeline import printed
 from symgrad.verify.symmetric import made_symmetric, symmetric_inputs
 
 LARGE = {"lenet"}  # a network of 60,000 numbers is compared with published ones instead

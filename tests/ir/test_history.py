@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 import symgrad as sg
+from symgrad.derivatives import derive
 from symgrad.ir import recorded
-from symgrad.pipeline import derive, printed
+from symgrad.pipeline import printed
 from symgrad.simplify import stable
 
 SOFTMAX = "f(x[n])[i] = exp(x[i])/sum[k](exp(x[k]))"

@@ -6,7 +6,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.backends.c_expressions import language
-from symgrad.pipeline import derive
+from symgrad.derivatives import derive
 from symgrad.plan import plan
 from symgrad.plan.loops import Contraction, flatten, nests, walk
 from symgrad.plan.loops.contract import parts_of

@@ -7,7 +7,7 @@ import pytest
 import symgrad as sg
 from symgrad import library
 from symgrad.backends.c_expressions import language
-from symgrad.pipeline import derive
+from symgrad.derivatives import derive
 from symgrad.plan import plan
 from symgrad.plan.loops import Loop, flatten, nests, walk
 from symgrad.plan.loops.dependence import tag

@@ -8,8 +8,8 @@ import pytest
 import symgrad as sg
 from symgrad import library
 from symgrad.backends.c_expressions import language
+from symgrad.derivatives import derive
 from symgrad.expr import Apply, indices, postorder, refs, show
-from symgrad.pipeline import derive
 from symgrad.plan import plan
 from symgrad.plan.loops import If, Local, Loop, Note, expressions, flatten, nests, walk
 

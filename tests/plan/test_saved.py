@@ -10,8 +10,9 @@ import pytest
 import symgrad as sg
 from symgrad import library
 from symgrad.backends import SAVES
+from symgrad.derivatives import as_function, derive
 from symgrad.errors import TargetError
-from symgrad.pipeline import as_function, derive, printed
+from symgrad.pipeline import printed
 from symgrad.plan import plan
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

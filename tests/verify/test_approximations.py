@@ -8,8 +8,9 @@ import pytest
 
 import symgrad as sg
 from symgrad.backends.c_vector import BATCHES, LOOPS
+from symgrad.derivatives import as_function
 from symgrad.ops import ROWS, Polynomial
-from symgrad.pipeline import as_function, printed
+from symgrad.pipeline import printed
 from symgrad.verify.approximations import APPROXIMATED
 from symgrad.verify.c_text import CText
 from symgrad.verify.text import Fault

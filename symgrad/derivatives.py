@@ -1,0 +1,281 @@
+"""What is derived of a declaration: J^T v, J v, and the functions of the same inputs that give gradients, Jacobians and
+Hessians. Each is derived and simplified here, the same for all languages."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from .backends import DERIVED, SPARSE
+from .backends.options import unperturbed, with_respect_to
+from .declare import Declared, to_sympy
+from .differentiate import (
+    Ordered,
+    Perturbations,
+    at_rest,
+    by_components,
+    chosen,
+    curved_of,
+    differentiate,
+    entries,
+    gauss_newton_of,
+    gradient_of,
+    hessian_of,
+    in_values,
+    is_sparse,
+    jacobian_equations,
+    jacobian_of,
+    perturbations,
+    perturbed,
+    pushed_of,
+    resting,
+    slopes_of,
+    sparse_of,
+    tangent,
+)
+from .errors import TargetError, UnsupportedError
+from .expr import ref
+from .ir import Derivative, Function, as_declared, names_of, single, with_names
+from .later import sympy
+from .records import replace
+from .simplify import shorter, simplify, stable
+
+Declaration = Function | Declared
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without Python's garbage collector, which takes a third of the time of a long formula: what is made here is read
+    until the end, and what is dropped before has no circles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@uncollected()
+def derive(declaration: Declaration) -> Derivative:
+    """The simplified vector-Jacobian product of a declaration."""
+    function = as_function(declaration)
+    return _derived(function, tuple(repr(o.default) for o in function.options))
+
+
+@lru_cache(maxsize=256)
+def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
+    """Derived once for all languages.
+
+    defaults  as they are printed: 1 and 1.0 are equal
+    """
+    return simplify(differentiate(stable(function)))
+
+
+def as_function(declaration: Declaration) -> Function:
+    """The Function of a declaration, whichever front end it came through."""
+    if not isinstance(declaration, Declaration):
+        shown, kind = repr(declaration), type(declaration).__name__
+        advice = {"str": f"a text is declared by sg.parse({shown})", "function": "put @symgrad.function above it"}
+        more = advice.get(kind, "sg.parse, @symgrad.function and sg.from_sympy declare one")
+        raise TargetError(f"{shown if len(shown) < 80 else kind} is no declared function: {more}.")
+    return as_declared(declaration.function if isinstance(declaration, Declared) else declaration)
+
+
+def vjp(declaration: Declaration) -> Derivative:
+    """J^T v, simplified: prints as mathematics, has `.latex()`, and `.function` can be differentiated again."""
+    return derive(declaration)
+
+
+def jvp(declaration: Declaration) -> Derivative:
+    """J v: the tangents of the outputs for tangents of the inputs."""
+    return simplify(tangent(stable(as_function(declaration))))
+
+
+def jacobian(declaration: Declaration) -> Any:
+    """J of a function of scalars as a SymPy matrix, one row per output; of tensors, a `Jacobian` of index equations.
+
+    Its symbols are those that the function is declared with in SymPy. Otherwise they are real, and named as the inputs;
+    the components of a vector `p` are `p[0], p[1], ...`.
+    """
+    derivative = derive(declaration)
+    rows = entries(derivative, expand=True)
+    if rows is None:
+        return jacobian_equations(derivative)
+    symbols = dict(as_function(declaration).symbols)
+    try:
+        return sympy.Matrix([[to_sympy(cell, symbols) for cell in row] for row in rows])
+    except RecursionError:
+        name = derivative.primal.name
+        raise UnsupportedError(
+            f"{name}: SymPy holds no formula nested as deeply as this Jacobian. vjp({name}) shows it as equations."
+        ) from None
+
+
+def hessian(declaration: Declaration) -> Any:
+    """The second derivatives of one scalar output, as `jacobian` shows first ones: it is that of the gradient."""
+    return jacobian(gradient(declaration))
+
+
+def gradient(declaration: Declaration, *inputs: str) -> Function:
+    """The gradient of a function with one scalar output, as a function of the same inputs.
+
+    inputs  with respect to which; all of them, if none is named
+    Of a formula of numbers, which arrays of points are given to, it is the gradient at each point. It is printed,
+    checked and differentiated as any other; its J^T v is the product of the Hessian with v.
+    """
+    return derived(declaration, "gradient", inputs)
+
+
+def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) -> Function:
+    """What is derived of a function, as a function of the same inputs again, as `gradient` is.
+
+    what  "gradient", of one scalar output; "value_and_gradient"; "jacobian": the outputs, and their derivatives as one
+          array `jacobian` (..., m, n), rows outputs and columns inputs, or `<output>_by_<input>` of arrays, of shape
+          output x input, a pack that both have in front; "hessian": the value, the gradient and its derivatives;
+          "gauss_newton": the residuals, `jacobian`, `jtj` = J^T J and `jtr` = J^T r; "jvp": the outputs and their
+          tangents, of the inputs and a `tangent_<input>` for each; "hvp", of one scalar output: the Hessian times a
+          `direction_<input>` for each; "jacobian:sparse" and "hessian:sparse": the values, and the entries of the
+          one matrix of all outputs and inputs at one point, in threes of arrays: rows, columns, values
+    wrt   the inputs with respect to which: a name, several, or "x, y"; all of them, if none is named. "pose: SE3" is
+          by a perturbation of 6 numbers, the rotation's first, in place of the components: pose exp(perturbation), or
+          exp(perturbation) pose for "pose: SE3 left"; so are "SO3" and "SO3xR3" (see `sg.SE3.retract`)
+
+    Those of "gauss_newton" are numbers, arrays of literal size, or one array by another: UnsupportedError tells
+    otherwise.
+    """
+    return _derived_as(declaration, what, wrt)
+
+
+def asked_for(function: Function, what: str, wrt: Sequence[str], loops: bool = False) -> Function:
+    """The function of a name in a file: what is derived of the declaration, or the declaration; as a language of
+    `loops` computes it best."""
+    if what == "gauss_newton" and loops:
+        return _derived_as(function, what, wrt, lines=True)
+    return function if what == "forward" else derived(function, what, wrt)
+
+
+def _derived_as(declaration: Declaration, what: str, wrt: str | Sequence[str], lines: bool = False) -> Function:
+    """The same; `lines` as `gauss_newton_of` takes it."""
+    if what not in (*DERIVED, *SPARSE):
+        known = ", ".join((*DERIVED, *SPARSE))
+        raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {known}.")
+    function, asked, second = as_function(declaration), with_respect_to(wrt), what == "hessian"
+    if is_sparse(what):
+        return entries_of(function, what, asked)[0]
+    inputs, moves = unperturbed(asked), perturbations(function, asked)
+    if moves and (second or what == "hvp"):
+        raise _no_perturbation(function, what)
+    if second or what in ("jacobian", "gauss_newton"):
+        function = by_components(function)
+    derivative = derive(function)
+    inputs = chosen(derivative, inputs)
+    if what == "jvp":
+        found = _swept(derivative.primal, moves, lambda f: tangent(f, inputs))
+        return resting(pushed_of(replace(found, seeds=_in_order(found.seeds, inputs))), moves)
+    if what == "hvp":
+        return curved_of(_curved(gradient_of(derivative, inputs), inputs), derivative.primal)
+    if moves:
+        derivative = _swept(derivative.primal, moves, differentiate)
+    if what in ("gradient", "value_and_gradient"):
+        return resting(gradient_of(derivative, inputs, value=what == "value_and_gradient"), moves)
+    of = derive(gradient_of(derivative, inputs, value=True)) if second else derivative
+    others = _others(of, inputs, moves)
+    if what == "hessian":
+        function = hessian_of(derivative.primal, of, others, inputs)
+    elif what == "jacobian":
+        function = jacobian_of(of, others, inputs)
+    else:
+        function = gauss_newton_of(of, others, inputs, lines)
+    return resting(shorter(function, of.primal.writers), moves)
+
+
+def _swept(function: Function, moves: Perturbations, sweep: Callable[[Function], Derivative]) -> Derivative:
+    """The simplified derivative of a function, by the perturbations of some inputs."""
+    return simplify(at_rest(sweep(perturbed(function, moves)), moves))
+
+
+def entries_of(function: Function, what: str, wrt: Sequence[str], rows: bool = False) -> tuple[Function, Ordered]:
+    """The values, and the entries of a sparse matrix of one point; by `rows`, as `sparse_of` says."""
+    if perturbations(function, wrt):
+        raise _no_perturbation(function, what)
+    of = derivative = derive(single(function))
+    inputs, count = chosen(derivative, unperturbed(wrt)), 0
+    if what.startswith("hessian"):
+        of, count = derive(gradient_of(derivative, inputs, value=True)), len(derivative.primal.outputs)
+    found, ordered = sparse_of(of, _others(of, inputs), inputs, of.primal.outputs[count:], rows)
+    return shorter(found, of.primal.writers), ordered
+
+
+def _no_perturbation(function: Function, what: str) -> UnsupportedError:
+    return UnsupportedError(f"{function.name}: a {what} by the perturbation of a pose is not derived.")
+
+
+def _others(
+    of: Derivative, inputs: Sequence[str], moves: Perturbations = MappingProxyType({})
+) -> Callable[[], Iterator[Derivative]]:
+    """What gives other equations of a derivative, or of J v, than simplification has chosen."""
+
+    def others() -> Iterator[Derivative]:
+        values = in_values(resting(of.primal, moves))
+        yield _swept(values, moves, lambda f: tangent(f, inputs))
+        yield _swept(values, moves, differentiate)
+        yield _swept(resting(of.primal, moves), moves, lambda f: tangent(f, inputs))
+
+    return others
+
+
+def product(function: Function, inputs: Sequence[str], second: bool) -> Derivative:
+    """What a solver multiplies a vector with: the Hessian of one scalar output (`second`), or the Jacobian.
+
+    inputs  the unknown, with respect to which
+    Its primal has no outputs: only what the product needs is computed.
+    """
+    point = single(function)
+    if not second:
+        found = simplify(tangent(stable(point), inputs))
+    else:
+        derivative = derive(point)
+        if not {g for name, g in derivative.gradients if name in inputs} <= {e.target for e in derivative.equations}:
+            said = f"{function.name} does not depend on all of its unknown, {', '.join(inputs)}"
+            raise UnsupportedError(f"{said}. Say what is unknown, as in --to scipy:{inputs[-1]}.")
+        found = _curved(gradient(point, *inputs), inputs)
+    return replace(found, primal=replace(found.primal, outputs=()))
+
+
+def slopes(point: Function, inputs: Sequence[str], kind: str) -> Function | None:
+    """The `jacobian` of a function as an array for each output and input, or the `hessian` of one scalar, of which no
+    half is there twice; None where these have no equations, or hold only a part of it."""
+    try:
+        found = asked_for(point, kind, inputs)
+    except UnsupportedError:
+        return None
+    found = stable(replace(slopes_of(found, point, inputs, kind), name=point.name))
+    # of a pack among other axes there are blocks on the diagonal, of one alone its elements
+    moved = (point.table[n].shape for n in (*point.outputs, *inputs))
+    return None if any(len(shape) > 1 and ref(pack) in shape for shape in moved for pack in point.packs) else found
+
+
+def pushed(function: Function) -> Derivative:
+    """J v, for all inputs of real numbers; its primal has no outputs, as that of `product`."""
+    found = jvp(function)
+    return replace(found, primal=replace(found.primal, outputs=()))
+
+
+def _curved(slope: Function, inputs: Sequence[str]) -> Derivative:
+    """The Hessian times a direction, from the gradient `slope`: it is symmetric, and so this is J^T v of that."""
+    found = differentiate(stable(slope), inputs)
+    found = replace(found, gradients=_in_order(found.gradients, inputs))
+    wishes = {seed: f"direction_{n}" for (_, seed), n in zip(found.seeds, inputs, strict=True)}
+    wishes |= {g: f"product_{n}" for n, g in found.gradients}
+    names = {old: new for old, new in wishes.items() if new not in names_of(found.function)}
+    seeds, gradients = (tuple((n, names.get(g, g)) for n, g in some) for some in (found.seeds, found.gradients))
+    return simplify(replace(found, function=with_names(found.function, names), seeds=seeds, gradients=gradients))
+
+
+def _in_order(pairs: Sequence[tuple[str, str]], inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, dict(pairs)[name]) for name in inputs)
