@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 
 import symgrad as sg
-from symgrad import library, pipeline
+from symgrad import derivatives, library, pipeline
 from symgrad.backends import DERIVED
 from symgrad.cli import main
 from symgrad.errors import TargetError, UnsupportedError
@@ -244,7 +244,7 @@ def test_a_mistake_in_the_derivation_is_found(text, what, wrong, monkeypatch):
     def derived(function, name, wrt=()):
         return wrong(right(function, name, wrt)) if name == what else right(function, name, wrt)
 
-    monkeypatch.setattr(pipeline, "derived", derived)
+    monkeypatch.setattr(derivatives, "derived", derived)
     report = sg.check(sg.parse(text), functions=(what,))
     assert any(f.stage == "witnesses" for f in report.failures), report
 
