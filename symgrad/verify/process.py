@@ -31,7 +31,7 @@ class Ending:
     """How work ended, and the last that it told under each heading.
 
     how  "" if it came to its end, "late" if the time ran out, "silent" if one call took too long, or the name of the
-         signal that ended it
+         signal that ended it, or of the error while the printed code was called
     """
 
     how: str = ""
@@ -68,7 +68,9 @@ def isolated(work: Callable[[Tell], None], seconds: float | None = None, heard: 
         child.join()
         readable.close()
     if "raised" in ending.told:
-        raise ending.told["raised"]
+        if ending.told.get("calling") is None:
+            raise ending.told["raised"]
+        ending.how = type(ending.told["raised"]).__name__  # printed code may have written anywhere
     if not ending.how and "ended" not in ending.told:
         code = child.exitcode or 0
         ending.how = signal.Signals(-code).name if code < 0 else "an exit"
