@@ -192,7 +192,8 @@ def shared(
     worth: set[Part] = set()
     named: set[Expr] = set()
     shapes = {name: tensor.shape for name, tensor in tensors.items()}
-    whole = Counter(range_of(e.body, dict(e.box)) for e in equations)
+    wholes = Counter((range_of(e.body, dict(e.box)), e.target) for e in equations)
+    entries = {part for (part, _), times in wholes.items() if times > 1}  # of one matrix, twice
     reads: dict[Expr, bool] = {}  # whether it is more than a number made of options and sizes, which needs no name
     sizes = {part: size(part[0]) for part in possible}
 
@@ -200,7 +201,7 @@ def shared(
         return isinstance(node, Ref) and node.name in tensors or any(map(reads.__getitem__, node.args))
 
     for part in sorted(possible, key=sizes.__getitem__):
-        if folded(part[0], reads, read) and _worth(part[0], len(homes[part]), uses[part], named, whole[part] > 1):
+        if folded(part[0], reads, read) and _worth(part[0], len(homes[part]), uses[part], named, part in entries):
             boxes = [equations[h].box for h in homes[part]]
             mine = tuple(pair for pair in boxes[0] if pair[0] in indices(part[0]))
             if mine in boxes or may_leave(part[0], Domain.of(mine, None, facts), shapes):
@@ -354,15 +355,15 @@ def _occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
     return counts
 
 
-def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr], whole: bool) -> bool:
+def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr], entry: bool) -> bool:
     """Whether sharing helps: a call of a function, long arithmetic inside of one equation, that is read four times, or
-    that is the `whole` of several, a guard, or arithmetic on a call, that is read three times. What is `named` costs
-    nothing."""
+    that is an `entry` in several places, a guard, or arithmetic on a call, that is read three times. What is `named`
+    costs nothing."""
     met = preorder([node], lambda n: n.args if isinstance(n, Apply) and n.key not in named else ())
     own = [n for n in met if isinstance(n, Apply) and n.key not in named]
     calls = any(_is_function(n) for n in own)
     often = uses > 2 and (_is_guard(node) or any(n.key in named for n in met))
-    long = len(own) >= 4 and (homes == 1 or uses > 3 or whole)
+    long = len(own) >= 4 and (homes == 1 or uses > 3 or entry)
     return (calls or long or often) and not (isinstance(node, Apply) and node.op == "neg")
 
 
