@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+LONG = ("long", "longest")  # marks of tests, and options of a run
 
 
 def pytest_configure(config):
     """What takes long is left out of a run of everything; who names a file or a test has all of it."""
-    if hasattr(config, "workerinput"):  # a process of pytest-xdist is given the files by name
-        config.option.long = config.workerinput["long"]
-    else:
-        config.option.long |= config.args_source is config.ArgsSource.ARGS
+    for mark in LONG:
+        if hasattr(config, "workerinput"):  # a process of pytest-xdist is given the files by name
+            setattr(config.option, mark, config.workerinput[mark])
+        elif config.args_source is config.ArgsSource.ARGS:
+            setattr(config.option, mark, True)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -33,20 +35,23 @@ def pytest_ignore_collect(collection_path, config):
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
     """What a process of pytest-xdist is told."""
-    node.workerinput["long"] = node.config.option.long
+    for mark in LONG:
+        node.workerinput[mark] = getattr(node.config.option, mark)
 
 
 def pytest_collection_modifyitems(config, items):
     """Tests of frameworks come last: beside JAX, a check has no process of its own any more."""
     items.sort(key=lambda item: "frameworks" in item.path.parts)
-    long = [] if config.option.long else [item for item in items if item.get_closest_marker("long")]
+    left = [mark for mark in LONG if not getattr(config.option, mark)]
+    long = [item for item in items if any(map(item.get_closest_marker, left))]
     if long:
         config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, left))]
 
 
 def pytest_addoption(parser):
     """`pytest --update` writes `generated/` anew instead of comparing it."""
     parser.addoption("--frameworks", action="store_true", help="fail where torch, JAX or LAPACKE is missing")
     parser.addoption("--long", action="store_true", help="run what takes long, too: random formulas, mutants, ranges")
+    parser.addoption("--longest", action="store_true", help="run what takes minutes each: formulas of 10^5 operations")
     parser.addoption("--update", action="store_true", help="write the files of generated/ that differ")

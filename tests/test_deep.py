@@ -172,11 +172,21 @@ def test_the_work_grows_as_the_formula(long: Callable[[int], Any], call: Callabl
 
 
 OPERATIONS = 10**5
-OF_A_STEP = {"generate scipy": 12}  # it prints 47 for each step, with the Hessian's product; three are declared
+
+
+@pytest.fixture(scope="module")
+def very_long() -> Any:
+    """A function of so many operations, three for each step."""
+    return one_value(OPERATIONS // 3)
+
+
+MINUTES = [call for call in GROWING if call.removeprefix("generate ") in ("torch", "jax", "torch_c", "scipy")]
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)  # of printing, a minute or two
-@pytest.mark.parametrize("name", GROWING)
-def test_very_many_operations_end(name: str) -> None:
-    assert GROWING[name](one_value(OPERATIONS // OF_A_STEP.get(name, 3)))
+@pytest.mark.timeout(1800)  # of printing, a minute or two; SciPy's is of second derivatives
+@pytest.mark.parametrize(
+    "call", [pytest.param(f, id=n, marks=[pytest.mark.longest] * (n in MINUTES)) for n, f in GROWING.items()]
+)
+def test_very_many_operations_end(very_long: Any, call: Callable[[Any], object]) -> None:
+    assert call(very_long)

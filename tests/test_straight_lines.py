@@ -103,7 +103,7 @@ def test_a_value_has_one_form() -> None:
 
 
 def test_contributions_to_an_output_that_others_read_are_added_in_one_line() -> None:
-    assert " += " not in sg.generate(sg.function(joints), to="c")["joints.c"].split("joints_backward")[1]
+    assert " += " not in sg.generate(sg.function(joints), to="c")["joints.c"].split("void joints_backward")[1]
 
 
 def test_what_differs_by_a_sign_is_computed_once() -> None:

@@ -89,7 +89,7 @@ def numpy(job: Job) -> Case:
 
 def printed(row: Row, to: str) -> tuple[pipeline.Printed, dict[str, float]]:
     """The code in a language, the seconds that it takes to derive and print it, and its lines."""
-    code = pipeline.printed(declared(row.formula), to, {**OPTIONS.get(to, {}), **functions(row)})
+    code = pipeline.printed(declared(row.formula), to, functions(row) or OPTIONS.get(to, {}))
     lines = sum(text.count("\n") for text in code.files.values())
     return code, {"generated": _seconds_to_print(row.name, to), "lines": lines}
 
@@ -117,7 +117,7 @@ def main(row: str, to: str) -> None:
     asked = {**ROWS, **JACOBIANS}[row]
     declared(asked.formula)
     start = time.process_time()
-    pipeline.printed(declared(asked.formula), to, {**OPTIONS.get(to, {}), **functions(asked)})
+    pipeline.printed(declared(asked.formula), to, functions(asked) or OPTIONS.get(to, {}))
     print(time.process_time() - start)
 
 
