@@ -157,8 +157,11 @@ def about_batch(size: str) -> tuple[str, ...]:
     return (f"The same at {size} points, one after the other.",)
 
 
-def one_by_one(function: Function, given: Sequence[Parameter], b: str, program: Program) -> tree.Loop:
-    """The loop that calls the function of one point for each of a batch, whose parameters are `given`."""
+def one_by_one(
+    function: Function, given: Sequence[Parameter], b: str, program: Program, whole: bool = False
+) -> tree.Loop:
+    """The loop that calls the function of one point for each of a batch, whose parameters are `given`; `whole` where
+    no result of the function's own is NULL."""
     names = {(p.role, p.tensor): Name(p.name) for p in given}
     (size,) = (p.name for p in given if p.role == "size")
     arguments: list[Expression] = []
@@ -168,7 +171,8 @@ def one_by_one(function: Function, given: Sequence[Parameter], b: str, program: 
         if _is_batched(p, program):
             step = Name(b) if p.length is None else Operation("mul", (Number(str(p.length)), Name(b)))
             place = Operation("add", (name, step)) if p.type.pointer else Element(name, (Name(b),))
-            place = Operation("select", (name, place, Name("NULL"))) if p.nullable else place
+            asked = p.nullable and not (whole and p.role == "output")
+            place = Operation("select", (name, place, Name("NULL"))) if asked else place
         arguments.append(place)
     own = not any(p.role == "work" for p in function.parameters)  # every point writes there
     call = Call(function.name, tuple(arguments))
@@ -176,10 +180,11 @@ def one_by_one(function: Function, given: Sequence[Parameter], b: str, program: 
 
 
 def again(function: Function, far: str, given: Sequence[Parameter], b: str, program: Program) -> If:
-    """Every point by itself, if one has an angle beyond the reach of the functions for vectors."""
+    """Every point by itself, if one has an angle beyond the reach of the functions for vectors; `some_only` stands
+    before it."""
     why = tree.Comment(("angles beyond the reach of the functions for vectors",))
     some = Operation("gt", (Name(far), Number("0.0", True)))
-    return If(some, (why, one_by_one(function, given, b, program)))
+    return If(some, (why, one_by_one(function, given, b, program, whole=True)))
 
 
 def some_only(function: Function, given: Sequence[Parameter], b: str, program: Program) -> If:
