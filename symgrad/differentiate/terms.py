@@ -95,6 +95,7 @@ class Chain:
         self.output, self.seed, self.taken = output, seed, taken
         self.tensors: list[Tensor] = []
         self.statements: list[Equation] = []
+        self._elements: dict[Equation, str] = {}  # those of `statements` that are elements, by what they compute
         self.shape = self.primal.table[output].shape
         self.box = self._box_of_output()
         at = tuple(i for i, _ in self.box)
@@ -263,8 +264,12 @@ class Chain:
         shown = set(indices(*term.above, *term.below))
         box = tuple(pair for pair in term.box if pair[0] in shown)
         at = tuple(i for i, _ in box)
-        target = self._new(name, tuple(n for _, n in box))
-        self.statements.append(term.equation(target, at))
+        e = term.equation("", at)
+        same = e.at({i: index(f"#{k}") for k, (i, _) in enumerate(e.box)})  # whatever its indices are called
+        target = self._elements.get(same)
+        if target is None:
+            target = self._elements[same] = self._new(name, tuple(n for _, n in box))
+            self.statements.append(replace(e, target=target))
         told = [c for c in term.conditions if shown.issuperset(indices(c))]
         return replace(term, value=ref(target, *at), box=box, where=conjunction(told) if told else None)
 
