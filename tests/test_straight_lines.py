@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -100,6 +101,14 @@ def test_a_value_has_one_form() -> None:
     (text,) = (t for name, t in sg.generate(sg.function(reprojection), to="numpy").items() if name.endswith(".py"))
     backward = text[text.index("def backward") :].split("\n\n\n")[0]
     assert backward.count("np.sin(") == backward.count("np.sqrt(") == 1
+
+
+@pytest.mark.parametrize("formula", [reprojection, joints, steps])
+def test_no_array_is_made_twice(formula: Callable[..., Any]) -> None:
+    (text,) = sg.generate(sg.function(formula), to="numpy").values()
+    (backward,) = (n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == "backward")
+    made = [ast.unparse(n) for n in ast.walk(backward) if isinstance(n, ast.BinOp)]
+    assert len(made) == len({*made})
 
 
 def test_contributions_to_an_output_that_others_read_are_added_in_one_line() -> None:

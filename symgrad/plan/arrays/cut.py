@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ...expr import ONE, Apply, Const, Expr, Index, Ref, apply, conjunction, refs, substitute, values, with_args
 from ...expr.names import Names
 from ...ir import Dtype, Equation, Tensor, distinct, dtype_of_part
 from ...ir.reads import Conditions, evaluated
 from ...ops import OPS
+from ...records import dataclass
 from ..conditions import restricted
 
 Piece = tuple[Expr, Conditions]  # what is named, and the conditions under which alone it has a value
 
-LONG = 40  # operations, written out, from which an expression is cut at all
+LONG = 40  # operations, written out, from which equations are cut at all
 PIECE = 9  # operations, written out, of one piece
 
 
 def cut(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names) -> list[Equation]:
-    """Long elementwise equations in pieces: what is used more than once, and what would not fit a line.
+    """Long elementwise equations in pieces: what is used more than once, which is an array that is made once, and what
+    would not fit a line.
 
-    Pieces are shared by all equations of one box and condition. Linear in the number of operations.
+    All elementwise equations of one box and condition share pieces, if one of them is long. Linear in the number of
+    operations.
     """
-    known: dict[tuple[object, ...], dict[Piece, Expr]] = {}
+    groups: dict[tuple[object, ...], list[Equation]] = {}
+    for e in equations:
+        if e.reduce == "none" and e.where is None:
+            groups.setdefault((e.box, e.when), []).append(e)
+    found = {key: _Group(_uses(group), {}) for key, group in groups.items() if _long(group)}
     result: list[Equation] = []
     for e in equations:
-        cost, uses = _costs(e.body)
-        if e.reduce != "none" or e.where is not None or cost[e.body] <= LONG:
-            result.append(e)
-            continue
-        pieces = known.setdefault((e.box, e.when), {})
-        result += _pieces(e, uses, pieces, tensors, names)
-    made = {r.name for pieces in known.values() for r in pieces.values() if isinstance(r, Ref)}
+        group = found.get((e.box, e.when)) if e.reduce == "none" and e.where is None else None
+        result += [e] if group is None else _pieces(e, group, tensors, names)
+    made = {r.name for group in found.values() for r in group.pieces.values() if isinstance(r, Ref)}
     return _read(result, made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """How many others read each part of the equations of one box and condition, and their pieces so far."""
+
+    uses: Mapping[Expr, int]
+    pieces: dict[Piece, Expr]
 
 
 def _read(equations: Sequence[Equation], made: set[str]) -> list[Equation]:
@@ -46,21 +57,28 @@ def _read(equations: Sequence[Equation], made: set[str]) -> list[Equation]:
     return result[::-1]
 
 
-def _costs(body: Expr) -> tuple[dict[Expr, int], dict[Expr, int]]:
-    """The length of each node written out (capped), and how many others read it."""
+def _long(group: Sequence[Equation]) -> bool:
+    """Whether one of the equations is long, written out."""
     cost: dict[Expr, int] = {}
-    uses: dict[Expr, int] = {}
-    for node in values(body):
+    for node in values(*(e.body for e in group)):
         below = node.args if isinstance(node, Apply) else ()
-        cost[node] = min(10**9, sum(cost[a] for a in below) + isinstance(node, Apply))
-        for a in below:
+        cost[node] = min(LONG + 1, sum(cost[a] for a in below) + isinstance(node, Apply))
+    return any(cost[e.body] > LONG for e in group)
+
+
+def _uses(group: Sequence[Equation]) -> dict[Expr, int]:
+    """How many equations, and parts of them, read each part."""
+    uses: dict[Expr, int] = {}
+    for e in group:
+        uses[e.body] = uses.get(e.body, 0) + 1
+    for node in values(*(e.body for e in group)):
+        for a in node.args if isinstance(node, Apply) else ():
             uses[a] = uses.get(a, 0) + 1
-    return cost, uses
+    return uses
 
 
-def _pieces(
-    e: Equation, uses: dict[Expr, int], pieces: dict[Piece, Expr], tensors: dict[str, Tensor], names: Names
-) -> list[Equation]:
+def _pieces(e: Equation, group: _Group, tensors: dict[str, Tensor], names: Names) -> list[Equation]:
+    pieces = group.pieces
     within = _within(e.body, tensors)
     result: list[Equation] = []
     short: dict[Expr, Expr] = {}  # each node with the pieces below it named
@@ -75,8 +93,8 @@ def _pieces(
             continue
         small = with_args(node, [short[a] for a in node.args])
         words = 1 + sum(length[a] for a in node.args)
-        alone = (uses.get(node, 0) > 1 and words >= 2) or words >= PIECE
-        if node is not e.body and alone and any(r.name in tensors for r in refs(small)):
+        alone = group.uses[node] > 1 or (words >= PIECE and node is not e.body)
+        if alone and any(r.name in tensors for r in refs(small)):
             if where and any(_has_domain(n, tensors) for n in values(small)):
                 small = _under(small, [substitute(c, short) for c in where])
             name = names.new(_word(node))
