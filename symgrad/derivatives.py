@@ -105,7 +105,7 @@ def jacobian(declaration: Declaration) -> Any:
     derivative = derive(declaration)
     rows = entries(derivative, expand=True)
     if rows is None:
-        return jacobian_equations(derivative)
+        return jacobian_equations(derivative, shorter(jacobian_of(derivative, lambda: ()), derivative.primal.writers))
     symbols = dict(as_function(declaration).symbols)
     try:
         return sympy.Matrix([[to_sympy(cell, symbols) for cell in row] for row in rows])

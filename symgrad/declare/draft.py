@@ -8,7 +8,7 @@ rounds, orders the equations, and refuses what makes no sense.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
@@ -30,7 +30,7 @@ from ..expr import (
     show,
     substitute,
 )
-from ..expr.names import Names
+from ..expr.names import Names, fresh_letters
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
 from ..ir import (
     Cycle,
@@ -449,13 +449,6 @@ def _tall(equations: Sequence[Equation]) -> Iterable[Expr]:
                 yield apply("le", n, m)
 
 
-def fresh_letters(taken: Iterable[str]) -> Iterator[str]:
-    """Names of indices that are not in `taken`: i, j, k, l, ..., then i1, j1, ..."""
-    used = set(taken)
-    letters = (f"{letter}{suffix}" for suffix in ("", *range(1, 100)) for letter in "ijklpqrstuvwabcdefgh")
-    return (letter for letter in letters if letter not in used)
-
-
 def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:
     """`count` one-letter indices that are not in `taken`."""
-    return tuple(map(index, itertools.islice(fresh_letters(taken), count)))
+    return tuple(map(index, itertools.islice(fresh_letters({*taken}), count)))

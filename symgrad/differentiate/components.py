@@ -85,7 +85,7 @@ def cells(derivative: Derivative, opaque: set[str], multiples: bool = False) -> 
     found = []
     for _, seed in units:
         seeds: dict[Expr, Expr] = {other: ONE if other == seed else ZERO for _, other in units}
-        put = transformer(_of_units)
+        put = transformer(of_units)
         found.append([put(cell) for cell in _written_out([r for _, r in results], joint, opaque, seeds, recognised)])
     above, below = [element for element, _ in units], [element for element, _ in results]
     if derivative.kind == "jvp":
@@ -147,7 +147,7 @@ def _one_by_one(e: Equation, function: Function) -> list[Equation]:
     return [replace(a[0], reduce="none", body=total(one.body for one in a)) for a in found.values()]
 
 
-def _of_units(node: Expr) -> Expr:
+def of_units(node: Expr) -> Expr:
     """What cotangents of 1 and 0 leave: `0 / x` of gradients over a common denominator, `x * -1`."""
     if operator(node) == "div" and node.args[0] is ZERO:
         return ZERO

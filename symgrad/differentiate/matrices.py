@@ -14,8 +14,10 @@ coincide, the vectors have no derivative, and their rule divides by 0; that of t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 
 from ..expr import ONE, TWO, ZERO, Expr, Index, apply, index, indices, ref, select, substitute
+from ..expr.names import fresh_letters
 from ..ir import Box, Equation, names_of
 from ..ops.matrices import MATRICES, sizes
 from ..records import dataclass
@@ -60,8 +62,7 @@ class Rule:
         self.G = self._element(joint.cotangent.get(e.target, e.target))
         self.operands = tuple(self._operand(k) for k in range(len(row.operands)))
         taken = names_of(joint.function) | {i.name for i, _ in self.batch}
-        self.letters = [index(x) for x in "ijklpqrstuvw" if x not in taken]
-        self.letters += [index(f"{x}1") for x in "ijklpq" if f"{x}1" not in taken]
+        self.letters = [*map(index, islice(fresh_letters(taken), 18))]
 
     @property
     def A(self) -> Part:

@@ -33,19 +33,19 @@ from ..expr import (
     index,
     indices,
     is_short,
-    operator,
     ref,
     refs,
     substitute,
     substitution,
     transform,
 )
-from ..expr.names import fresh
+from ..expr.names import fresh, fresh_letters
 from ..expr.polynomials import polynomial
 from ..expr.sizes import equal
 from ..ir import Box, Derivative, Equation, Tensor, When, below, by_target, components, recurrent
 from ..records import dataclass, replace
 from .chain import combined, condition_of
+from .components import of_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Chain:
 
         def alone(part: Expr) -> Expr:
             """A part of the equation, where no cotangent is there but what the term says of this one."""
-            return put(transform(substitute(part, others), _of_units))
+            return put(transform(substitute(part, others), of_units))
 
         if any(x in others and x.name != r.name for c in e.conditions for x in refs(c)):
             raise UnsupportedError(
@@ -216,13 +216,10 @@ class Chain:
     def _apart(self, e: Equation, term: Term) -> dict[Expr, Expr]:
         """Other names for indices of `e` that stand for something in the term; packs stay."""
         taken = {i.name for i, _ in term.box} | {i.name for i, _ in e.box} | self.taken
-        names: dict[Expr, Expr] = {}
+        letters, names = fresh_letters(taken), dict[Expr, Expr]()
         for i, _ in e.box:
             if i in dict(term.box) and i.name not in self.primal.packs:
-                letters = (f"{x}{n}" for n in ("", *range(1, 100)) for x in "ijklpqrstuvw")
-                name = next(x for x in letters if x not in taken)
-                taken.add(name)
-                names[i] = index(name)
+                names[i] = index(next(letters))
         return names
 
     def _packs(self, e: Equation, r: Ref, term: Term) -> set[Index]:
@@ -289,7 +286,7 @@ class Chain:
         for name in names:
             table = self.joint.table[name].shape
             targets[name] = self._new(name, self.joined(self.shape, table))
-            box = self._own_box(unit, table)
+            box = self.primal.box_of(table, {i.name for i, _ in unit.box} | self.taken)
             at = tuple(i for i, _ in box)
             value = ref(targets[name], *self.joined(unit.above, at))
             self.found[name] = [Term(unit.above, at, value, tuple(dict((*unit.box, *box)).items()))]
@@ -322,12 +319,6 @@ class Chain:
             kept = [c for c in kept if domain.holds(substitute(c, at))]
         self.found[name] = [replace(own, where=conjunction(kept) if kept else None)]
         return len(kept) < len(own.conditions)
-
-    def _own_box(self, unit: Term, shape: Sequence[Expr]) -> Box:
-        taken = {i.name for i, _ in unit.box} | self.taken
-        letters = (x for n in ("", *range(1, 100)) for c in "ijklpqrstuvw" if (x := f"{c}{n}") not in taken)
-        packs = self.primal.packs
-        return tuple((index(n.name if isinstance(n, Ref) and n.name in packs else next(letters)), n) for n in shape)
 
 
 def _moved(derivative: Derivative) -> dict[str, set[str]]:
@@ -407,10 +398,3 @@ def _merged(terms: Sequence[Term]) -> list[Term]:
         back: dict[Expr, Expr] = {index(f"#{n}"): i for n, i in enumerate(dict.fromkeys(order))}
         found[key] = replace(first, value=combined("add", first.value, substitute(plain.value, back)))
     return list(found.values())
-
-
-def _of_units(node: Expr) -> Expr:
-    """What cotangents of 1 and 0 leave: `0 / x` of gradients over a common denominator, `x * -1`."""
-    if operator(node) == "div" and node.args[0] is ZERO:
-        return ZERO
-    return -node.args[0] if operator(node) == "mul" and node.args[1] == const(-1) else node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Iterator
 
 
 def numbered(wish: str, taken: Container[str], last: int = 1) -> tuple[str, int]:
@@ -17,6 +17,12 @@ def numbered(wish: str, taken: Container[str], last: int = 1) -> tuple[str, int]
 def fresh(wish: str, taken: Collection[str]) -> str:
     """The name that is wished for, with a number where it is taken."""
     return numbered(wish, taken)[0]
+
+
+def fresh_letters(taken: Container[str]) -> Iterator[str]:
+    """Names of indices that are not in `taken`, which may grow: i, j, k, l, ..., then i1, j1, ..."""
+    letters = (f"{x}{n}" for n in ("", *range(1, 100)) for x in "ijklpqrstuvwabcdefgh")
+    return (letter for letter in letters if letter not in taken)
 
 
 class Names:

@@ -20,7 +20,7 @@ from .equations import (
     dtype_of_part,
     spans,
 )
-from .latex import latex_equations, latex_of
+from .latex import aligned, latex_equations, latex_of
 from .order import (
     Cycle,
     Group,

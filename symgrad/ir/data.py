@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from ..domain import Facts
 from ..expr import Expr, Ref, index, ref, transformer
-from ..expr.names import Names
+from ..expr.names import Names, fresh_letters
 from ..records import dataclass, replace
 from .equations import Box, Dim, Dtype, Equation, Option, Role, Tensor
-from .latex import latex_equations
+from .latex import aligned, latex_equations
 from .order import alive
 from .text import show_element, show_equations
 
@@ -93,16 +93,16 @@ class Function:
         """The names of the packs."""
         return tuple(d.name for d in self.dims if d.pack)
 
-    def box_of(self, shape: tuple[Expr, ...]) -> Box:
-        """An index for each axis of that shape: a pack's own, or a letter that stands for nothing else."""
-        taken, packs = names_of(self), self.packs
-        letters = (f"{x}{n}" for n in ("", *range(1, 100)) for x in "ijklpqrstuvw" if f"{x}{n}" not in taken)
+    def box_of(self, shape: Sequence[Expr], besides: Set[str] = frozenset()) -> Box:
+        """An index for each axis of that shape: a pack's own, or a letter that stands for nothing else here or in
+        `besides`."""
+        letters, packs = fresh_letters(names_of(self) | besides), self.packs
         named = (e.name if isinstance(e, Ref) and e.name in packs else next(letters) for e in shape)
         return tuple((index(name), e) for name, e in zip(named, shape, strict=True))
 
     def latex(self) -> str:
         """The equations as a LaTeX `aligned` environment."""
-        return latex_equations(self.statements, self.facts)
+        return aligned(latex_equations(self.statements, self.facts))
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
@@ -152,7 +152,7 @@ class Derivative:
 
     def latex(self) -> str:
         """The equations of the product as a LaTeX `aligned` environment."""
-        return latex_equations(self.equations, self.function.facts)
+        return aligned(latex_equations(self.equations, self.function.facts))
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from ..domain import NOTHING, Facts
-from ..expr import ATOM, Apply, Const, Expr, Form, Index, Operator, Printer, Ref
+from ..expr import ATOM, Apply, Const, Expr, Form, Index, Operator, Printer, Ref, ref
 from .equations import Equation
 from .text import accumulating
 
@@ -34,7 +34,6 @@ class LatexPrinter(Printer):
         "mod": Form(r"{} \bmod {}", 20, (20, 21)),
         "select": Form(r"\begin{{cases}} {1} & {0} \\ {2} & \text{{otherwise}} \end{{cases}}", ATOM, (0, 0, 0)),
         "pi": Form(r"\pi"),
-        "delta": Form(r"\delta_{{{},{}}}", ATOM, (0, 0)),
         "and": Form(r"{} \wedge {}", 4, (4, 5)),
         "or": Form(r"{} \vee {}", 2, (2, 3)),
         "not": Form(r"\neg {}", 60, (60,)),
@@ -47,8 +46,6 @@ class LatexPrinter(Printer):
     def form(self, node: Apply) -> Form:
         if node.op in self.forms:
             return self.forms[node.op]
-        if node.op.startswith("sum["):
-            return Form(rf"\sum_{{{{{node.op[4:-1]}}}}} {{}}", 10, (11,))
         word = node.op.word.replace("_", r"\_") if isinstance(node.op, Operator) else _SPELLED.get(node.op, node.op)
         head = f"\\{word}" if word in _FUNCTIONS else rf"\operatorname{{{word}}}"
         inner = ", ".join("{}" for _ in node.args)
@@ -87,13 +84,16 @@ def latex_of(node: Expr) -> str:
     return _print(node)
 
 
-def latex_equations(equations: Sequence[Equation], facts: Facts = NOTHING) -> str:
-    """An `aligned` environment, one line per equation."""
+def _left(e: Equation) -> str:
+    return _print(ref(e.target, *e.subscripts))
+
+
+def latex_equations(
+    equations: Sequence[Equation], facts: Facts = NOTHING, left: Callable[[Equation], str] = _left
+) -> list[str]:
+    """The lines of an `aligned` environment, one per equation; `left` writes what it is an equation of."""
     lines = []
     for e, adds in zip(equations, accumulating(equations, facts), strict=True):
-        target = latex_name(e.target)
-        if e.subscripts:
-            target += f"_{{{','.join(_print(s) for s in e.subscripts)}}}"
         body = _print(e.body)
         if e.matrix is not None:
             body = _matrix(e)
@@ -106,7 +106,12 @@ def latex_equations(equations: Sequence[Equation], facts: Facts = NOTHING) -> st
             rf" \quad \text{{if }} {latex_name(n)} \text{{ is {'given' if p else 'absent'}}}" for n, p in e.when
         )
         sign = r"\mathrel{+}=" if adds else "="
-        lines.append(f"{target} &{sign} {body}")
+        lines.append(f"{left(e)} &{sign} {body}")
+    return lines
+
+
+def aligned(lines: Sequence[str]) -> str:
+    """The environment of these lines."""
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..domain import NOTHING, Facts
 from ..expr import Apply, Expr, Index, Ref, show
@@ -77,15 +77,23 @@ def _as_it_stands(operand: Ref, axes: tuple[Index, ...], batch: tuple[Index, ...
     return inside == axes and all(s in batch for s in rest)
 
 
-def show_equation(equation: Equation, accumulates: bool = False) -> str:
-    """`out[i,j] = sum[l](x[i,l] * weight[j,l])`."""
-    target = show_element(equation.target, equation.subscripts)
-    return f"{target} {'+=' if accumulates else '='} {show_right(equation)}"
+def show_left(equation: Equation) -> str:
+    """`out[i,j]`."""
+    return show_element(equation.target, equation.subscripts)
 
 
-def show_equations(equations: Sequence[Equation], facts: Facts = NOTHING) -> list[str]:
+def show_equation(
+    equation: Equation, accumulates: bool = False, left: Callable[[Equation], str] = show_left
+) -> str:
+    """`out[i,j] = sum[l](x[i,l] * weight[j,l])`; `left` writes what it is an equation of."""
+    return f"{left(equation)} {'+=' if accumulates else '='} {show_right(equation)}"
+
+
+def show_equations(
+    equations: Sequence[Equation], facts: Facts = NOTHING, left: Callable[[Equation], str] = show_left
+) -> list[str]:
     """One line each, with `+=` where it adds."""
-    return [show_equation(e, adds) for e, adds in zip(equations, accumulating(equations, facts), strict=True)]
+    return [show_equation(e, adds, left) for e, adds in zip(equations, accumulating(equations, facts), strict=True)]
 
 
 def accumulating(equations: Sequence[Equation], facts: Facts = NOTHING) -> list[bool]:

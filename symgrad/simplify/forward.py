@@ -30,7 +30,7 @@ from ..expr import (
     terms_of,
     transform,
 )
-from ..expr.names import Names
+from ..expr.names import Names, fresh_letters
 from ..ir import Equation, Function, Role, Tensor, alive, names_of, on_demand, range_of, rewritten, spans
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
@@ -291,8 +291,8 @@ def _with_siblings(function: Function) -> Function:
             if any(other.reduce == kind and other.argument == e.argument for other in statements if other.matrix):
                 continue
             row = MATRICES[kind]
-            mine = {i for i, _ in e.box}
-            letters = [i for i in map(index, "ijklpqrstuvw") if i not in mine and i.name not in names]
+            mine = {i.name for i, _ in e.box}
+            letters = map(index, (x for x in fresh_letters(names) if x not in mine))
             extents = sizes(row, [n for _, n in e.reduced])
             shown = (*e.batch, *zip(letters, (extents[x] for x in row.result.split()), strict=False))
             name = names.new(row.word)

@@ -30,7 +30,7 @@ from ..expr import (
     select,
     transform,
 )
-from ..expr.names import Names
+from ..expr.names import Names, fresh_letters
 from ..ir import Box, Equation, Tensor
 from ..ops.naming import product_phrase
 from ..records import replace
@@ -54,7 +54,6 @@ from .normal import (
 )
 
 LONGEST = 28  # letters of a name that is made of others
-LETTERS = "ijklpqrstuvwabcdefgh"
 
 
 class Writer:
@@ -127,9 +126,8 @@ class Writer:
         used = {i.name for i in free(total)}
         letters = self.normal.letters(total)
         if letters is None or any(i.name in used for i in letters):
-            names = (f"{x}{n}" for n in ("", *range(1, 100)) for x in LETTERS)
-            free_names = (name for name in names if name not in used and name not in self.taken)
-            letters = tuple(i if i.name == "..." or i.name[0] == "*" else index(next(free_names)) for i in bound)
+            names = (name for name in fresh_letters(self.taken) if name not in used)
+            letters = tuple(i if i.name == "..." or i.name[0] == "*" else index(next(names)) for i in bound)
         renaming: dict[Expr, Expr] = dict(zip(bound, letters, strict=True))
         box = tuple((j, e) for j, (_, e) in zip(letters, total.box, strict=True))
         renamed = self.normal.rename(inner, renaming)
