@@ -509,11 +509,8 @@ def _sums(body: tree.Block, end: Expression) -> tuple[tuple[str, str], ...]:
     for node in statements:
         if isinstance(node, (tree.Return, tree.Loop)):
             return ()
-        if isinstance(node, tree.Store) and node.how != "=":
-            if not isinstance(node.target, Name):
-                return ()
-            if node.target.name in own:
-                continue
-            found[ways[node.how], node.target.name] = None
+        if isinstance(node, tree.Store) and node.how != "=" and isinstance(node.target, Name):
+            if node.target.name not in own:
+                found[ways[node.how], node.target.name] = None
     few = isinstance(end, Number) and float(end.text) < LANES
     return () if few else tuple(found)

@@ -224,22 +224,27 @@ def test_layer_norm_reads_like_a_hand_written_one():
     assert "work" not in files["layer_norm.h"]
     backward = body(files["layer_norm.c"], "layer_norm_backward")
     assert backward.split("\n\n")[2].startswith("""\
+    /* sum_grad_xhat[b] = sum[j](grad_xhat[b, j])
+     * sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j])
+     */
     for (size_t b = 0; b < batch; ++b) {
-        if (grad_x) {
-            /* sum_grad_xhat[b] = sum[j](grad_xhat[b, j])
-             * sum_grad_xhat_xhat[b] = sum[j](grad_xhat[b, j] * xhat[b, j])
-             */
-            double sum_grad_xhat = 0.0;
-            double sum_grad_xhat_xhat = 0.0;
-            #pragma omp simd reduction(+:sum_grad_xhat, sum_grad_xhat_xhat)
-            for (size_t j = 0; j < d; ++j) {
-                const double grad_xhat = grad_output[b * d + j] * gain[j];
-                const double xhat = (x[b * d + j] - mean_x[b]) * rstd[b];
-                sum_grad_xhat += grad_xhat;
-                sum_grad_xhat_xhat += grad_xhat * xhat;
+        double sum_grad_xhat = 0.0;
+        double sum_grad_xhat_xhat = 0.0;
+        #pragma omp simd reduction(+:sum_grad_xhat, sum_grad_xhat_xhat)
+        for (size_t j = 0; j < d; ++j) {
+            const double grad_xhat = grad_output[b * d + j] * gain[j];
+            const double xhat = (x[b * d + j] - mean_x[b]) * rstd[b];
+            sum_grad_xhat += grad_xhat;
+            sum_grad_xhat_xhat += grad_xhat * xhat;
+            if (grad_gain) {
+                grad_gain[j] += grad_output[b * d + j] * xhat;
             }
+            if (grad_bias) {
+                grad_bias[j] += grad_output[b * d + j];
+            }
+        }
+        if (grad_x) {
             const double mean_grad_xhat = sum_grad_xhat / (double)d;
-            const double mean_grad_xhat_xhat = sum_grad_xhat_xhat / (double)d;
 """)
 
 

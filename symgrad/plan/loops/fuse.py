@@ -170,7 +170,7 @@ def _takes_up(first: Loop, node: Loop, asked: Asked) -> bool:
         if not _passes(first, node, memory) or not either_way(node, memory):
             return False
         node = replace(node, reverse=first.reverse)
-    rows = _reduces(first) or _reduces(node)
+    rows = _reduces(first) or _reduces(node) or _joins_sums(first, node)
     shared = asked.threads and either_way(first, memory) is not either_way(node, memory)
     return _fusible(first, node, memory, rows and not shared)
 
@@ -294,6 +294,15 @@ def _reduces(loop: Loop) -> bool:
     """Whether a loop over rows adds one up, or looks for its largest element: the row is then at hand."""
     inside = [m for n in loop.body for m in (n.body if isinstance(n, Guard) else (n,))]
     return any(isinstance(n, Loop) for n in inside) and any(isinstance(n, Local) and n.changes for n in inside)
+
+
+def _joins_sums(first: Loop, node: Loop) -> bool:
+    """Whether one loop along a row adds up numbers, and so waits for each sum, where the other adds the row to another,
+    which costs little there."""
+    mine, theirs = ([n for n in walk(loop.body) if isinstance(n, Store)] for loop in (node, first))
+    rows = [n for n in (*mine, *theirs) if n.element.subscripts]
+    flat = _depth((first, node)) == 1
+    return flat and {*mine} <= {*rows} and not {*theirs} <= {*rows} and all(n.how == "+=" for n in rows)
 
 
 def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:
