@@ -40,7 +40,7 @@ class PythonFile(PythonModule, ABC):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.needs: Sequence[Expr] = ()
-        self.forward, self.backward = array_procedures(program, self._fits, self.tree("x").library)
+        self.forward, self.backward = array_procedures(program, self._width, INLINE, self.tree("x").library)
         self.needs = [*dict.fromkeys((*self.primal.constraints, *self.forward.needs, *self.backward.needs))]
 
     @abstractmethod
@@ -52,14 +52,10 @@ class PythonFile(PythonModule, ABC):
         kept = {**self.forward.kept, **self.backward.kept}
         return {n: as_stored(t, kept.get(n)).shape for n, t in self.program.table_of(procedure).items()}
 
-    def _fits(self, statement: Statement) -> bool:
-        return self._width(statement, self.tree("x")) <= INLINE
-
-    def _width(self, s: Statement, tree: Expressions) -> int:
+    def _width(self, s: Statement) -> int:
         if isinstance(s, (Guard, For)):
-            inner = (*s.body, *s.otherwise) if isinstance(s, Guard) else s.body
-            return max(self._width(x, tree) for x in inner)
-        return len(f"{s.name} = {flat(tree(s.value))}")
+            return max(map(self._width, (*s.body, *s.otherwise) if isinstance(s, Guard) else s.body))
+        return len(f"{s.name} = {flat(self.tree('x')(s.value))}")
 
     def completed(
         self, body: Sequence[Any], first: Sequence[py.Definition], table: Mapping[str, Verbatim]
@@ -70,10 +66,12 @@ class PythonFile(PythonModule, ABC):
         first  the private functions that it has anyway
         table  those that it has where they are called, by name
         """
-        users = self.users(words_in(body))
-        functions = python_helpers(words_in(body, users) - table.keys(), self.tree("x"), self.program)
+        called = words_in(body)
+        users = self.users(called)
+        called |= words_in(users)
+        functions = python_helpers(called - table.keys(), self.tree("x"), self.program)
         helpers = [*first]
-        words = words_in(body, users, helpers, functions)
+        words = called | words_in(helpers, functions)
         while more := [h for word, h in table.items() if word in words and h not in helpers]:
             helpers += more
             words |= words_in(more)

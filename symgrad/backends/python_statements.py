@@ -200,8 +200,8 @@ def unpacked(names: Sequence[Expression], value: Expression = SAVED) -> py.State
 
 def read_only(names: Sequence[Expression], *reads: object) -> list[Expression]:
     """The names, with `_` for those that nothing speaks of."""
-    speaks = py.names_in(*reads) | py.words_in(*reads)
-    return [n if isinstance(n, (Name, Word)) and n.name in speaks else Word("_") for n in names]
+    spoken = frozenset().union(*py.spoken(*reads))
+    return [n if isinstance(n, (Name, Word)) and n.name in spoken else Word("_") for n in names]
 
 
 def tuple_of(values: Sequence[Expression]) -> Expression:

@@ -13,6 +13,10 @@ from .tree import Array, ArrayNode, Convolution, Elementwise, Num, Real, Reshape
 
 def children(array: Array) -> tuple[Array, ...]:
     """The arrays that `array` is computed from."""
+    if isinstance(array, Elementwise):  # most are
+        return array.args
+    if isinstance(array, (Var, Num, SizeOf)):
+        return ()
     inside: list[Any] = [part for part in parts(array) if isinstance(part, ArrayNode)]
     return tuple(inside)
 
@@ -71,6 +75,8 @@ def sizes_in(items: Iterable[object]) -> list[Expr]:
 def told(array: object) -> list[Any]:
     """The parts of `array` that are written."""
     match array:
+        case Elementwise():
+            return [*array.args]
         case Reshape(base):
             return [base, *array.told]
         case Convolution(kind="result" | "transpose"):

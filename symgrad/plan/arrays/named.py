@@ -155,8 +155,11 @@ def _masks(
     late = {name for s in guarded for name in targets_of(s)}
     found: dict[Where, Counter[Array]] = {}
     for line in lines:
-        for a in arrays_in(line.statement):
-            if not (isinstance(a, Elementwise) and a.op in COMPARISONS or _is_guard(a) or _of_guards(a)):
+        arrays = arrays_in(line.statement)
+        guarded_here = any(map(_is_guard, arrays))
+        for a in arrays:
+            compares = isinstance(a, Elementwise) and a.op in COMPARISONS
+            if not (compares or guarded_here and (_is_guard(a) or _of_guards(a))):
                 continue
             parts = [b.name for b in below(a) if isinstance(b, Var) and not b.number]
             if parts and all(written.count(name) < 2 for name in parts):

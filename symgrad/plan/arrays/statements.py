@@ -36,8 +36,25 @@ from .tree import (
     Windows,
 )
 
-Fits = Callable[[Statement], bool]
+Width = Callable[[Statement], int]
 VIEWS = (Take, Permute, Reshape, BroadcastTo, Windows, Diagonal)  # they have the memory of their base
+
+
+class Fits:
+    """Tells whether a value may move into the line that reads it."""
+
+    def __init__(self, width: Width, longest: int) -> None:
+        self._width, self._longest = width, longest
+
+    def __call__(self, merged: Statement) -> bool:
+        return self._width(merged) <= self._longest
+
+    def may(self, value: Statement, reader: Statement) -> bool:
+        """Whether the names that both hold leave room for that: asked before the line is made."""
+        if isinstance(reader, (Guard, For)):  # several lines
+            return True
+        read = (a for s in (value, reader) for a in arrays_in(s))
+        return sum(len(a.name) for a in read if isinstance(a, Var)) <= self._longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +75,17 @@ class ArrayProcedure:
 
 
 def array_procedures(
-    program: Program, fits: Fits, library: Mapping[str, int]
+    program: Program, width: Width, longest: int, library: Mapping[str, int]
 ) -> tuple[ArrayProcedure, ArrayProcedure]:
     """Return forward and backward.
 
-    fits     tells whether a statement is short enough to be one line
+    width    tells how long a statement is on one line
+    longest  how long a line may be with the value of another in it
     library  the calls that the language has for whole equations, and along how many axes
     """
     plain: set[str] = set()
     results, gradients = set(program.derivative.primal.outputs), {g for _, g in program.derivative.gradients}
+    fits = Fits(width, longest)
     first = _Builder(program, program.forward, {}, fits, results, plain, library).build()
     given = {t: p for t, p in first.kept.items() if t in program.saved}
     backward = _Builder(program, program.backward, given, fits, gradients, plain, library)
@@ -214,6 +233,8 @@ class _Builder:
                 continue
             target = result[reader[s.name]]
             assert target is not None
+            if not self.fits.may(s, target.statement):
+                continue
             merged = self.settled(replaced(target.statement, Var(s.name), s.value))
             simple = self._simple(s.value, target.statement, s.name) and not _in_loop(target.statement, s.name)
             if simple and self.fits(merged):
