@@ -1,7 +1,30 @@
 """Functions that printed files of NumPy have where they call them."""
 
+import math
+
 import numpy as np
 from scipy import sparse
+
+_SLICE = 8192  # elements: dozens of such arrays stay in the cache of a core
+
+
+def _in_slices(function, shape, *arguments):
+    """Return function(*arguments) of arrays of this shape, a slice of them at a time."""
+    size, flat, results = math.prod(shape), _each(np.ravel, arguments), None
+    for start in range(0, size, _SLICE):
+        place = slice(start, start + _SLICE)
+        parts = function(*_each(lambda array, place=place: array[place], flat))
+        if results is None:
+            results = _each(lambda part: np.empty(size, dtype=part.dtype), parts)
+        _each(lambda result, part, place=place: np.copyto(result[place], part), results, parts)
+    return _each(lambda result: result.reshape(shape), results)
+
+
+def _each(function, *values):
+    """Return function(*arrays) for the arrays in each place of nested tuples."""
+    if isinstance(values[0], (tuple, list)):
+        return tuple(_each(function, *parts) for parts in zip(*values, strict=True))
+    return function(*values) if isinstance(values[0], np.ndarray) else values[0]
 
 
 def _windows(x, axis, size, step=1, dilation=1):

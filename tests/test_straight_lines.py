@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import symgrad as sg
 from symgrad.expr import size
-from symgrad.pipeline import printed
+from symgrad.pipeline import printed, verified
+from symgrad.records import replace
 
 
 def reprojection(
@@ -109,6 +112,56 @@ def test_no_array_is_made_twice(formula: Callable[..., Any]) -> None:
     (backward,) = (n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == "backward")
     made = [ast.unparse(n) for n in ast.walk(backward) if isinstance(n, ast.BinOp)]
     assert len(made) == len({*made})
+
+
+def swinging(x: Any) -> Any:
+    for k in range(1, 60):
+        x = sg.sin(x + k) * sg.cos(x) + x / k
+    return x
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("formula", "needs"), [(joints, 2), (reprojection, 16), (swinging, 0)])
+def test_long_arrays_are_computed_in_slices(
+    formula: Callable[..., Any], needs: int, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code: Any = sg.load(sg.function(formula), to="numpy", check=False)
+    rng, count = np.random.default_rng(1), len(inspect.signature(formula).parameters)
+    arguments = [rng.uniform(0.5, 1, (11, 6)).astype(dtype)[::2, ::3].T for _ in range(count)]  # 2 x 6 of any strides
+    arguments[-1] = np.broadcast_to(arguments[-1][:, :1], (2, 6))
+
+    def results() -> list[Any]:
+        out, saved = code.forward(*arguments)
+        outputs = out if isinstance(out, tuple) else (out,)
+        seeds = tuple(0.3 * np.ones_like(o) for o in outputs)
+        seeds = seeds if isinstance(out, tuple) else seeds[0]
+        one = tuple(k == needs for k in range(count))
+        return [*outputs, *code.backward(saved, seeds), *code.backward(saved, seeds, one)]
+
+    whole = results()
+    for length in (1, 5, 11, 12):
+        monkeypatch.setattr(code, "_SLICE", length)
+        for expected, found in zip(whole, results(), strict=True):
+            assert (expected is None) == (found is None)
+            if expected is not None:
+                assert expected.dtype == found.dtype == dtype and np.allclose(expected, found, 4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("start + _SLICE)", "start + _SLICE - 1)"),
+        ("range(0, size", "range(_SLICE, size"),
+        ("(result[place], part)", "(result[place], -part)"),
+    ],
+)
+def test_the_check_executes_slices(right: str, wrong: str) -> None:
+    function = sg.function(joints)
+    code = printed(function, "numpy")
+    broken = replace(code, files={name: text.replace(right, wrong) for name, text in code.files.items()})
+    assert broken.files != code.files
+    (first, *_) = verified(function, broken, broken.load()).failures
+    assert first.stage.startswith("text in slices")
 
 
 def test_contributions_to_an_output_that_others_read_are_added_in_one_line() -> None:

@@ -9,11 +9,29 @@ from ..expr import Ref, postorder, ref
 from ..ir import Dtype, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays.commands import AddAt, Guard
+from ..plan.arrays.slices import in_slices
 from ..plan.arrays.tree import Array, Slice, Take
 from ..plan.program import SCIPY
 from ..source import python as py
 from ..source.layout import cut_text
-from ..source.python import Assign, Def, Do, Expression, Given, Import, Module, Name, Return, Several, Word, bare, call
+from ..source.python import (
+    Assign,
+    Attribute,
+    Def,
+    Do,
+    Expression,
+    Given,
+    If,
+    Import,
+    Module,
+    Name,
+    Operation,
+    Return,
+    Several,
+    Word,
+    bare,
+    call,
+)
 from . import primitives
 from .handwritten import handwritten
 from .python_checks import (
@@ -48,7 +66,7 @@ from .python_statements import (
 
 MANY = 8  # inputs, from which their flags are not written out
 ROOM = 84  # columns for outputs that stand in the return itself
-NEEDS, DTYPE = Word("needs_input_grad"), Word("dtype")
+NEEDS, DTYPE, INPUTS = Word("needs_input_grad"), Word("dtype"), Word("inputs")
 
 
 class NumPy(PythonLanguage):
@@ -118,7 +136,7 @@ class NumPyFile(WholeFile):
         def result(values: Sequence[Expression]) -> Expression:
             return bare([tuple_of(values) if len(values) > 1 else values[0], kept])
 
-        body = with_return(self.computed(), outputs, self.program.saved, result)
+        body = with_return(self.computed(sliced=True), outputs, self.program.saved, result)
         about = (self.results_doc(", and what backward needs"), *self.arguments_doc())
         return Def(Word("forward"), tuple(self.parameters()), body, about, role="forward", public=True)
 
@@ -126,11 +144,23 @@ class NumPyFile(WholeFile):
         """The options that `_inputs` is given."""
         return checked_options(self.program)
 
-    def computed(self) -> list[py.Statement]:
-        """The statements of forward before its return."""
+    def computed(self, sliced: bool = False) -> list[py.Statement]:
+        """The statements of forward before its return; `sliced` where it may be called for slices."""
         inputs = named(self.primal.inputs)
-        first = [Assign(bare(inputs), call(self.inputs, *inputs, *named(self.checked())))] if inputs else []
+        checked = call(self.inputs, *inputs, *named(self.checked()))
+        first: list[py.Statement] = [Assign(bare(inputs), checked)] if inputs else []
+        if sliced and len(inputs) == 1:
+            first += self._in_slices("forward", *inputs, *inputs)
+        elif sliced and (calls := self._in_slices("forward", py.Element(INPUTS, (py.integer(0),)), py.Splat(INPUTS))):
+            first = [Assign(INPUTS, checked), *calls, Assign(bare(inputs), INPUTS)]
         return self.begun(NumPyStatements(self._typed(), lambda guard: conditions(guard, {}, None, NEEDS)), first)
+
+    def _in_slices(self, word: str, like: Expression, *arguments: Expression) -> list[py.Statement]:
+        """The call of a function for slices of its arguments, where arrays are long as this one is."""
+        if not in_slices(self.program):
+            return []
+        long = Operation("gt", (Attribute(like, "size"), Word("_SLICE")))
+        return [If(long, [Return(call("_in_slices", Word(word), Attribute(like, "shape"), *arguments))])]
 
     def _typed(self) -> Expressions:
         return self.tree(self.like) if self.like else Expressions(Word("np.float64"), self.options, self.needs)
@@ -151,7 +181,11 @@ class NumPyFile(WholeFile):
         return len(self.primal.outputs) > 1 or self._scalar_output() or not self._cotangents_used()
 
     def _cotangents_used(self) -> bool:
-        return any(r.name in self.seeds for e in self.program.backward.equations for r in e.reads)
+        return any(s in self._read() for s in self.seeds)
+
+    def _read(self) -> set[str]:
+        """The names that backward reads, cotangents among them."""
+        return {r.name for e in self.program.backward.equations for r in e.reads}
 
     def _scalar_output(self) -> bool:
         """Whether the one output is a scalar, or may be one: a pack of no axes."""
@@ -243,13 +277,17 @@ class NumPyFile(WholeFile):
     def _cotangents(self, shapes: Sequence[Expression], dtype: Expression) -> py.Block:
         if self._whole_output():
             return []
-        one, *others = seeds = self.seeds
-        extra = [dtype] if self._scalar_output() or others else []
-        if not others:
-            return [Assign(Name(one), call("_cotangent", self.given_seed(), *shapes, *extra))]
-        read = {r.name for e in self.program.backward.equations for r in e.reads}
-        names = [Name(s) if s in read else Word("_") for s in seeds]
-        return [Assign(bare(names), call("_cotangents", self.given_seed(), tuple_of(shapes), *extra))]
+        given, several = self.given_seed(), len(self.seeds) > 1
+        extra = [dtype] if self._scalar_output() or several else []
+        names: Expression = Name(self.seeds[0])
+        checked = call("_cotangent", given, *shapes, *extra)
+        if several:
+            names = bare([Name(s) if s in self._read() else Word("_") for s in self.seeds])
+            checked = call("_cotangents", given, tuple_of(shapes), *extra)
+        sliced = [s for n in self.program.saved[:1] for s in self._in_slices("backward", Name(n), SAVED, given, NEEDS)]
+        if not sliced or names == given:
+            return [Assign(names, checked), *sliced]
+        return [Assign(given, checked), *sliced, Assign(names, given)]
 
     # helpers
 

@@ -159,6 +159,10 @@ def _pad(array: Any, widths: Any, mode: str = "constant", *, constant_values: An
     return np.pad(array.view(np.ndarray), widths, constant_values=_box(constant_values)).view(Exact)
 
 
+def _copyto(array: Any, value: Any) -> None:
+    array[...] = value
+
+
 def _is(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
     check = np.vectorize(lambda v: bool(test(lift(v).value)), otypes=[bool])
     return lambda x: check(_box(x))[()]
@@ -205,6 +209,7 @@ NP: dict[str, Any] = {
     "full": _full,
     "eye": lambda n, m=None, k=0, dtype=None: _array(np.eye(n, m, k), dtype),
     "clip": _clip,
+    "copyto": _copyto,
     "pad": _pad,
     "lib": SimpleNamespace(
         stride_tricks=SimpleNamespace(sliding_window_view=_moving(np.lib.stride_tricks.sliding_window_view))

@@ -26,6 +26,7 @@ from .series import NEAR, Choice
 from .text import Fault, Kinds, Steps, Valued, Values, has_backward, written_out
 
 EITHER = "symgrad either"
+SLICE = "_SLICE"  # how many elements of an array are computed at a time, in a file that does so
 _BUILTINS = """abs all any bool dict divmod enumerate float int isinstance len list map max min print range
     reversed round set slice sorted str sum tuple type zip ValueError TypeError IndexError
     RuntimeError NotImplementedError AssertionError Exception property object None True False
@@ -161,9 +162,10 @@ class NumpyText:
 
     heads  its functions, without bodies: those of the interface and those that print a series, by their roles
     own    functions of the user's that it may import
+
+    Where a file computes long arrays in slices, it is executed once more, with slices that are shorter than the arrays.
     """
 
-    variants = ("",)
     given = staticmethod(argument)  # for a function of `module`
 
     def __init__(
@@ -189,6 +191,8 @@ class NumpyText:
         self.steps = Steps(function)
         code = compile(ast.fix_missing_locations(_Lift(near).visit(tree)), self.file, "exec")
         self.module = self._execute(code)
+        self.lengths = {"": self.module.get(SLICE)} | ({" in slices": 2} if SLICE in self.module else {})
+        self.variants = (*self.lengths,)
 
     def _import(self, name: str, known: Any = None, local: Any = None, members: Any = (), level: int = 0) -> Any:
         """What the text imports."""
@@ -232,7 +236,7 @@ class NumpyText:
         changed = {k: v for k, v in options.items() if v != defaults[k]}
         numbers = {k: v if isinstance(v, int) else literal(v) for k, v in changed.items()}
         outputs = self.function.outputs
-        result = self._call("forward", *given, **numbers)
+        result = self._call(variant, "forward", *given, **numbers)
         function = self.function
         out, saved = (function.results(result, inputs, options), None) if isinstance(function, Valued) else result
         results = (out,) if len(outputs) == 1 and has_backward(self.function) else out
@@ -242,7 +246,7 @@ class NumpyText:
 
     def backward(self, variant: str, saved: Any, seeds: Values, needs: tuple[bool, ...]) -> dict[str, Any]:
         given = tuple(argument(seeds[name]) for name in self.function.outputs)
-        grads = self._call("backward", saved, given[0] if len(given) == 1 else given, needs)
+        grads = self._call(variant, "backward", saved, given[0] if len(given) == 1 else given, needs)
         if not isinstance(grads, tuple) or len(grads) != len(self.function.inputs):
             raise Fault(f"backward returns {type(grads).__name__}, not {len(self.function.inputs)} gradients")
         return dict(zip(self.function.inputs, grads, strict=True))
@@ -260,8 +264,9 @@ class NumpyText:
             return None if type(fault.__cause__) in kinds else f"{fault}, not {said}"
         return f"forward does not raise {said}"
 
-    def _call(self, name: str, *args: Any, **options: Any) -> Any:
+    def _call(self, variant: str, name: str, *args: Any, **options: Any) -> Any:
         self.steps.count = 0
+        self.module[SLICE] = self.lengths[variant]
         try:
             with np.errstate(all="ignore"):
                 return self.module[self.called[name]](*args, **options)

@@ -52,7 +52,7 @@ class Text(Protocol):
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The ways to call it, by the ending of the name: one for a module, two for C with a loop over points."""
+        """The ways to call it, "" and what is said of others: C's loop over points, arrays of a module in slices."""
 
     def forward(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         """Return the outputs by name, as arrays of Numbers, and what `backward` needs."""
