@@ -38,6 +38,9 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[..., k], y[..., k])[...] = sum[l](x[..., l]*y[..., l])", {"...": (3,), **N}, {}),
     ("f(x[..., k], y[k])[...] = sum[l](x[..., l]*y[l])", {"...": (), **N}, {}),
     ("f(x[n,k], y[k,m], z)[i,j] = z*sum[l](x[i,l]*y[l,j])/k + 1", N, {}),
+    ("f(x[b,k,m], y[n,k])[p,i,j] = sum[l](x[p,l,j]*y[i,l])", {"b": 2, **N}, {}),
+    ("f(x[..., k,m], y[k,n])[..., i,j] = sum[l](x[..., l,j]*y[l,i])", {"...": (2,), **N}, {}),
+    ("f(x[b,k,m,c], y[n,k])[p,i,j,r] = sum[l](x[p,l,j,r]*y[i,l])", {"b": 2, "c": 2, **N}, {}),
     # what einsum is for
     ("f(x[n,k], a[k,m], y[n,m])[i] = sum[l,j](x[i,l]*a[l,j]*y[i,j])", N, {}),
     ("f(x[n], a[n,m], y[m]) = sum[i,j](x[i]*a[i,j]*y[j])", N, {}),

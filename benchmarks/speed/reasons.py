@@ -12,8 +12,8 @@ BA = (
 )
 UNASKED = "forward, which is run for what it saves, computes a result that nobody asked for"
 COLUMNS = (
-    "Each operation makes an array of 0.8 MB, and two operands and a result do not stay in the cache of one core. "
-    "Next: slices of a few thousand points, and `out=` where it stays readable."
+    "Each operation on a slice of 8192 points makes an array, and forward, where it saves something, results that "
+    "nobody asked for. Next: `out=` where it stays readable."
 )
 SAME_PRODUCTS = "The products are the same; the shape of the cotangent is checked."
 CALLED = "The framework's own calls; what they are given is checked and copied before."
@@ -85,7 +85,7 @@ IN_NUMPY = {
         "Temporaries of 8 MB, which leave the cache between two operations, and `np.where(x >= 0, 1, e)` of random "
         "signs, seven times exp. Next: a loop over slices of some thousand elements, which takes half of the time."
     ),
-    "conv2d": "grad_x adds products with transposed axes; a product for each image, `@`, takes half of the time.",
+    "conv2d": "grad_x is a product for each place in a window and each image, where all places are one by hand.",
     "attention": f"The products are NumPy's; {UNASKED}.",
     "gmm": (
         "Sums of products over the points make the products, and forward keeps z and exp for backward. Next: such sums "

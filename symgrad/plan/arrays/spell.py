@@ -243,6 +243,11 @@ class Speller(Operands):
             return None
         if not (set(a.labels) | set(b.labels)) - set(both):
             return None  # a full inner product is a reduction
+        # einsum of a framework does that itself, and torch's `@` rounds otherwise where gradients are asked for
+        pairs = ((a, b), (b, a)) if not self.library else ()
+        for matrix, several in pairs:
+            if (found := self._from_left(matrix, several, shown, extents)) is not None:
+                return found
         mine = [i for i in a.labels if i not in both]
         other = [i for i in b.labels if i not in both]
         if mine and other and shown.index(mine[0]) > shown.index(other[0]):
@@ -261,6 +266,27 @@ class Speller(Operands):
         if b.labels != (k, *other):
             right = permuted(right, [b.labels.index(i) for i in (k, *other)])
         return Value(MatMul(left, right), (*mine, *other))
+
+    def _from_left(
+        self, matrix: Value, several: Value, shown: Sequence[Index], extents: Mapping[Index, Expr]
+    ) -> Value | None:
+        """A product of a matrix with each of several, `w @ x`; what the axes behind count are the columns of these."""
+        if len(matrix.labels) != 2 or len([i for i in matrix.labels if i in several.labels]) != 1:
+            return None
+        kept, k = matrix.labels if matrix.labels[1] in several.labels else matrix.labels[::-1]
+        place = several.labels.index(k)
+        before, behind = several.labels[:place], several.labels[place + 1 :]
+        axes = (*before, kept, *behind)
+        if not before or not behind or axes != tuple(shown) or any(map(is_pack, (k, kept, *behind))):
+            return None
+        left = matrix.array if matrix.labels == (kept, k) else permuted(matrix.array, [1, 0])
+        if len(behind) == 1:
+            return Value(MatMul(left, several.array), axes)
+        if any(map(is_pack, before)):
+            return None
+        first, last, count = ([self.sizes.count(i, extents[i]) for i in some] for some in (before, behind, (kept, k)))
+        right = Reshape(several.array, (*first, count[1], points_of(last)))
+        return Value(Reshape(MatMul(left, right), (*first, count[0], *last), split=True), axes)
 
     def _flattened(
         self,
