@@ -96,10 +96,11 @@ class C(Backend):
             *map(write.function, module.functions),
         ]
         integers = any(t.of == INTEGER for t in _types(module.interface))
+        roots = any("sqrt" in names_in(macro.value) for f in module.interface for macro in f.macros)
         once = [f"#ifndef {guard(name)}", f"#define {guard(name)}"]
         interface = [
             [*top, *once],
-            ["#include <stddef.h>", *["#include <stdint.h>"] * integers],
+            [*["#include <math.h>"] * roots, "#include <stddef.h>", *["#include <stdint.h>"] * integers],
             ["#ifdef __cplusplus", 'extern "C" {', "#endif"],
             *(
                 [

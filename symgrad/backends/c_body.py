@@ -22,6 +22,7 @@ from ..expr import (
     ref,
     refs,
     select,
+    substitute,
     transform,
 )
 from ..expr.names import Names as Taken
@@ -65,6 +66,7 @@ class Body:
     vector    the spellings in a loop that shall become vectors: c_vector.py
     blas      whether products of matrices call CBLAS
     matrix    what stands in the place of arrays of entries
+    computed  what is computed of sizes, and the name that it has
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Body:
         vector: Sequence[str] = (),
         blas: bool = False,
         matrix: Matrix | None = None,
+        computed: Sequence[tuple[str, Expr]] = (),
     ) -> None:
         self._nest = nest
         self._notes = notes
@@ -89,12 +92,15 @@ class Body:
         called = {r.name for n in walk(nest.body) if isinstance(n, Call) for r in stores(n)}
         self._places = {a.name for a in nest.arrays if a.dtype is Dtype.INT and (a.stands_for or a.name in called)}
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
-        self._extents = {names.new(wish): extent for wish, extent in _computed_extents(nest, shapes, kinds).items()}
+        self._extents = {names.new(name): extent for name, extent in computed}
+        self._computed = {extent.key: name for name, extent in self._extents.items()}
+        own = _computed_extents(nest, shapes, kinds, self._extents.values())
+        self._extents |= {names.new(wish): extent for wish, extent in own.items()}
         shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
         self._shapes = shapes
-        own = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local) and not n.count}
-        own |= {a.name: a.dtype for a in nest.arrays}
-        self._kinds = {**kinds, **own}
+        types = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local) and not n.count}
+        types |= {a.name: a.dtype for a in nest.arrays}
+        self._kinds = {**kinds, **types}
         by_key = {e.key: name for name, e in self._extents.items()}
         self._vector, self._given = vector, given
         self._blas = blas
@@ -130,10 +136,12 @@ class Body:
         arrays = self._arrays()
         if self._status:
             arrays = (tree.Local(self._status, Type(BOOL), Number("0"), True), *arrays)
-        known = tree.names_in(*refused, *checked, *arrays, *main) if self._extents else {}
-        extents = tuple(
-            tree.Local(name, Type(SIZE), self.extent(extent)) for name, extent in self._extents.items() if name in known
-        )
+        known = {*tree.names_in(*refused, *checked, *arrays, *main)} if self._extents else set()
+        extents: tuple[tree.Local, ...] = ()
+        for name, extent in reversed(self._extents.items()):
+            if name in known:
+                extents = (tree.Local(name, Type(SIZE), self.extent(extent)), *extents)
+                known |= {*tree.names_in(*extents[:1])}
         early = not self._extents or self._extents.keys().isdisjoint(tree.names_in(*refused))
         first, second = (refused, checked) if early else ((), (*refused, *checked))  # an extent may divide by 0
         parts = [part for part in (first, extents, second, arrays, main) if part]
@@ -181,7 +189,8 @@ class Body:
     def extent(self, extent: Expr, build: Expressions | None = None) -> Expression:
         """A size that is computed, 0 where it would be negative; `build` is for a macro, which calls no function."""
         names = self._names
-        plain = build or Expressions(self._kinds, {}, named=names.of, local=names.local)
+        named = {key: name for key, name in self._computed.items() if key is not extent.key}
+        plain = build or Expressions(self._kinds, {}, extents=named, named=names.of, local=names.local)
         if isinstance(extent, Apply) and extent.op == "maximum" and extent.args[1] is ZERO:
             return self.extent(extent.args[0], build)
         extent = transform(extent, _plain_maximum)
@@ -395,8 +404,13 @@ class Body:
             built = tree.Cast(Type(INTEGER), built)  # no compiler shall warn of it
         return tree.Store(self.build.element(node.element), built, how)
 
+    def _by_names(self, s: Expr) -> Expr:
+        names: dict[Expr, Expr] = {self._extents[name]: ref(name) for name in self._computed.values()}
+        return substitute(s, names)
+
     def _note(self, note: Note) -> tree.Block:
-        note = replace(note, equations=tuple(e for e in note.equations if e.target not in self._entries))
+        equations = (e for e in note.equations if e.target not in self._entries)
+        note = replace(note, equations=tuple(e.mapped(self._by_names) if self._computed else e for e in equations))
         shown = [line for line in self._names.note(note).lines if len(line) <= LONGEST_NOTE]
         lines = tuple(line for line in shown if is_readable(line))
         return (tree.Comment(lines, note.equations),) if lines else ()
@@ -452,8 +466,12 @@ def _row_name(element: Ref, word: str) -> str:
     return f"{ahead}{component_name(element, word)}_row"
 
 
-def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed: Collection[str]) -> dict[str, Expr]:
-    """Names for the extents that could be negative, or that nobody would want to read twice."""
+def _computed_extents(
+    nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed: Collection[str], computed: Collection[Expr]
+) -> dict[str, Expr]:
+    """Names for the extents that could be negative, or that nobody would want to read twice, beside those that are
+    `computed` and have one."""
+    known_by_name: dict[Expr, Expr] = dict.fromkeys(computed, ONE)
     loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
     scalars = {n.name for n in walk(nest.body) if isinstance(n, Local)}
     sizes = (r.name for shape in shapes.values() for e in shape for r in refs(e))
@@ -464,7 +482,7 @@ def _computed_extents(nest: Nest, shapes: Mapping[str, tuple[Expr, ...]], signed
     def add(extent: Expr, *wishes: str) -> None:
         hard = any(
             n.op not in ("add", "mul") if isinstance(n, Apply) else isinstance(n, Ref) and n.name in signed
-            for n in postorder(extent)
+            for n in postorder(substitute(extent, known_by_name))
         )
         inside = any(r.name in scalars for r in refs(extent))  # known only in the loop around it
         if not hard or inside or extent.key in known:

@@ -41,7 +41,7 @@ from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides
 from ..source.tree import BOOL, INT, REAL, SIZE, Call, Cast, Element, Expression, Name, Number, Operation, Type
 from . import c_vector
-from .c_print import INFIX, LIBM, PREFIX
+from .c_print import DOUBLE, INFIX, LIBM, PREFIX
 
 
 def language(node: Expr) -> Expr:
@@ -207,7 +207,7 @@ class Expressions:
         if own == SIZE and node.op in ("maximum", "minimum"):
             above = [a for a in node.args if a is not ZERO]
             return [(a, SIZE if len(above) == 2 or a.key in self._extents else INT) for a in above]
-        if node.op in ("floordiv", "mod", "abs"):
+        if node.op in ("floordiv", "mod", "abs", "isqrt"):
             if own == SIZE:
                 return [(a, SIZE) for a in node.args]
             return [(a, INT) for a in node.args] if kind == INT else [(node, INT)]
@@ -266,6 +266,8 @@ class Expressions:
             return parts[0] if own == SIZE else Call(self._local("absolute"), parts)
         if node.op in INFIX or node.op in PREFIX:
             return Operation(node.op, parts)
+        if node.op == "isqrt":
+            return Cast(Type(SIZE), Call("sqrt", (Cast(DOUBLE, parts[0]),)))
         if node.op == "pi":
             return Name(self._local("PI"))
         if node.op == "oo":

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from ..expr import Const, Expr, Index, Ref, product, ref, refs, show
+from ..expr import Apply, Const, Expr, Index, Ref, product, ref, refs, show
 from ..ir import Tensor, show_shape
 from ..plan import Procedure, Program
 from ..plan.loops import Nest, left_out
@@ -93,7 +93,8 @@ class Builder:
         vector = () if literal else (c_vector.BATCHES, c_vector.LOOPS) if batch else (c_vector.LOOPS,)
         notes = not literal and not batch
         printer = Printer(options.single, options.integer)
-        self._body = Body(nest, kinds, given, negative, notes, self._names, printer, vector, options.blas, matrix)
+        own = nest, kinds, given, negative, notes, self._names, printer, vector
+        self._body = Body(*own, options.blas, matrix, program.computed)
 
     def _named(self, nest: Nest, file: File, called: Mapping[str, str]) -> Names:
         """The interface's names first, which are fixed, then those of the declaration."""
@@ -299,6 +300,11 @@ class _InMacro(Expressions):
         assert isinstance(node, (Index, Ref))
         name = Name(self._named(node))
         return Cast(Type(INT), name) if node.name in self._kinds else name
+
+    def _operator(self, node: Apply, own: str, parts: tuple[Expression, ...]) -> Expression:
+        if own == SIZE and node.op == "maximum" and len(parts) == 1:
+            return Operation("select", (Operation("gt", (parts[0], Number("0"))), parts[0], Number("0")))
+        return super()._operator(node, own, parts)
 
     def _floored(self, function: str, parts: tuple[Expression, ...]) -> Expression:
         a, b = parts

@@ -63,6 +63,8 @@ PREFIX = {"not": ("!", UNARY, UNARY), "neg": ("-", 35, 40), "at": ("*", UNARY, U
 _STRENGTHS = {1: ("or", "and"), 2: ("lt", "le", "gt", "ge", "eq", "ne"), 3: ("add", "sub"), 4: ()}
 STRENGTH = {op: strength for strength, ops in _STRENGTHS.items() for op in ops}
 
+DOUBLE = Type("double")  # of a number whose digits count wherever real numbers are floats
+
 Part = Union[str, Cut, tuple[Expression, int]]  # text, a cut, or an operand and what it needs
 
 
@@ -109,7 +111,8 @@ class Printer:
             case Number(text, real):
                 return UNARY if text.startswith("-") else ATOM, (text + self._suffix * real,)
             case Call(function, arguments):
-                name = function + self._suffix * (function in LIBM)
+                of_double = any(isinstance(a, Cast) and a.type == DOUBLE for a in arguments)
+                name = function + self._suffix * (function in LIBM and not of_double)
                 return ATOM, (f"{name}(", *_listed(arguments), ")")
             case Element(array, subscripts):
                 return ATOM, ((array, ATOM), "[", *_listed(subscripts), "]")

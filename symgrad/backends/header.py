@@ -137,7 +137,7 @@ def _saved(program: Program, real: int) -> list[str]:
         for name in {r.name for e in step.equations for r in e.reads} & served.keys():
             served[name].update(dict.fromkeys(step.serves))
     rows = [
-        (name, show_shape(program.table[name]), _readers(tuple(some), program.backward.returns))
+        (name, show_shape(program.short(program.table[name])), _readers(tuple(some), program.backward.returns))
         for name, some in served.items()
     ]
     extra = (*program.saved_sizes, *program.saved_options)
@@ -181,5 +181,6 @@ def _memory(program: Program, real: int) -> list[str]:
     sizes = [{Dtype.BOOL: 1, Dtype.REAL: real}.get(tensor.dtype, 8) for tensor in own]
     amount = tidy(total(const(size) * product(shape) for size, shape in zip(sizes, shapes, strict=True)))
     each = "" if batch is None else f" for each {'element' if batch.name in primal.packs else 'of ' + batch.name}"
-    text = cut_text(f"{show(amount)} bytes{each}, besides inputs and outputs", 0, INNER)
-    return [f"    {line}" for line in text] if own else []
+    text = cut_text(f"{show(program.named(amount))} bytes{each}, besides inputs and outputs", 0, INNER)
+    named = [f"{name} = {show(value)}, the steps of a segment" for name, value in program.computed]
+    return [f"    {line}" for line in (*text, *named)] if own else []

@@ -23,6 +23,7 @@ SOLVERS = {  # as what they take a Jacobian; `bc` is what solve_bvp is given bes
     "solve_bvp": ("dense",),
     "bc": ("dense",),
 }
+ROOT = "sqrt"  # so many steps from one checkpoint to the next as there are checkpoints
 SAVES = {"minimal": 0.0, "balanced": 0.05, "all": inf}  # what one operation costs, where keeping an element costs 1
 
 
@@ -32,8 +33,9 @@ class Options:
 
     save        what forward hands to backward: `minimal`, inputs and outputs, and nothing that backward can compute
                 again; `balanced`, what costs less to keep; `all` that backward reads
-    checkpoint  C and NumPy: the steps of a recurrence from one state that forward saves to the next one; backward
-                computes those between them again, and holds them. None: forward saves all
+    checkpoint  C and NumPy: the steps of a recurrence from one state that forward saves to the next one, or "sqrt", the
+                root of the number of all; backward computes those between them again, and holds them. None: forward
+                saves all
     lapack      C: functions of whole matrices call LAPACKE; without it they are refused
     blas        C: products of matrices call CBLAS where the strides of their operands allow it
     dtype       C: the type of real numbers, double or float
@@ -51,7 +53,7 @@ class Options:
     """
 
     save: str = "balanced"
-    checkpoint: int | None = None
+    checkpoint: int | str | None = None
     lapack: bool = False
     blas: bool = False
     dtype: str = "double"
@@ -95,10 +97,11 @@ class Options:
         if self.save not in SAVES:
             raise TargetError(f"{self.save!r} does not say what forward saves. Choose from {', '.join(SAVES)}.")
 
-        if self.checkpoint is not None and (type(self.checkpoint) is not int or self.checkpoint < 1):
+        number = type(self.checkpoint) is int and self.checkpoint >= 1
+        if self.checkpoint not in (None, ROOT) and not number:
             raise TargetError(
-                f"{self.checkpoint!r} does not say how far apart checkpoints are: it is a number of steps, at least 1. "
-                f"About the root of the number of all steps needs the least memory."
+                f"{self.checkpoint!r} does not say how far apart checkpoints are: it is a number of steps, at least 1, "
+                f"or {ROOT}, the root of the number of all steps, which needs the least memory."
             )
 
     def _refuse_functions(self) -> None:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from ..expr import ZERO, Apply, Const, Expr, Index, Ref, postorder
 from ..expr.text import decimal
+from ..ops import OPS
 from ..source.python import Call, Expression, Name, Number, Operation, Several, Splat, Word, call, integer
 from .python_print import INFIXES, PREFIXES
 
@@ -48,7 +49,7 @@ def _size(node: Expr, args: Sequence[Expression]) -> Expression:
     assert isinstance(node, Apply)
     if node.op in OPERATORS:
         return Operation(node.op, tuple(args))
-    return call(CALLS.get(node.op, node.op), *args)
+    return call(CALLS.get(node.op) or OPS[node.op].spell.get("numpy", node.op), *args)
 
 
 def number(node: Const) -> Expression:

@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
-from ..expr import ONE, Apply, Expr, Ref, apply, refs, show
+from ..expr import ONE, ZERO, Apply, Expr, Ref, apply, refs, show
 from ..ir import Function, Tensor
+from ..ops import OPS
 from ..plan import Nested, Program
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Unpack, Update
 from ..plan.arrays.layout import Pattern
@@ -136,7 +137,13 @@ def needed(places: Sequence[int], inputs: int, flags: Expression) -> list[Expres
 
 def counted(counts: Sequence[tuple[str, Expr]]) -> Block:
     """`count_i = max(h - p + 1, 0)`: how far an index runs, where nothing may fit."""
-    return [py.Assign(Name(n), call("max", size(extent), integer(0))) for n, extent in counts]
+    least = ((n, extent if _counts(extent) else apply("maximum", extent, ZERO)) for n, extent in counts)
+    return [py.Assign(Name(n), size(extent)) for n, extent in least]
+
+
+def _counts(extent: Expr) -> bool:
+    """Whether the row of its operator says that it is not negative."""
+    return isinstance(extent, Apply) and extent.op in OPS and OPS[extent.op].nonnegative
 
 
 def refused(primal: Function, conditions: Sequence[Expr]) -> Block:

@@ -80,6 +80,11 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     return listed(value or "")
 
 
+def _steps(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
+    """A number of steps; what is said of anything else is that of the option."""
+    return int(value) if value is not None and value.isdecimal() else value
+
+
 def _number(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and math.isnan(value):
         raise click.BadParameter("nan is no number.", ctx, param)
@@ -109,9 +114,9 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     save = click.option("--save", type=click.Choice(list(SAVES)),
                         help="What forward saves: no more than backward needs, what is cheaper to keep, or all that "
                              "backward reads.  [default: balanced]")  # fmt: skip
-    checkpoint = click.option("--checkpoint", type=click.IntRange(min=1), metavar="N",
-                              help="C, NumPy: forward saves the state of a recurrence every N steps, and backward "
-                                   "computes the others again.")  # fmt: skip
+    checkpoint = click.option("--checkpoint", callback=_steps, metavar="N|sqrt",
+                              help="C, NumPy: forward saves the state of a recurrence every N steps, or as many as "
+                                   "the root of all, and backward computes the others again.")  # fmt: skip
     lapack = click.option("--lapack", is_flag=True, help="C: call LAPACKE for functions of whole matrices.")
     blas = click.option("--blas", is_flag=True, help="C: call CBLAS for products of matrices.")
     dtype = click.option("--dtype", type=click.Choice(DTYPES), help="C: the type of real numbers.  [default: double]")

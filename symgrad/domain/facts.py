@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 from functools import lru_cache
+from math import isqrt
 from typing import Any
 
 from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref, refs
@@ -138,6 +139,8 @@ class Facts:
             return 0 if s.op == "mod" or known[0] >= 0 else None
         if s.op == "mod" and known and parts[1] is not None and parts[1] >= 1:
             return 0
+        if s.op == "isqrt" and known and known[0] >= 0:
+            return isqrt(known[0])
         return 0 if s.op == "abs" else None
 
     def unbounded(self, p: Polynomial) -> Terms:

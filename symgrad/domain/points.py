@@ -68,9 +68,9 @@ def _computed(s: Apply, facts: Facts) -> Any:
     if not row.of_integers or any(a is None for a in args):
         return None
     each = [np.broadcast_to(a, COUNT) for a in args]
-    if row.kind == "arithmetic" or row.kind == "integer" and each[1].all():
+    if row.kind == "arithmetic" or row.kind == "integer" and row.arity == 2 and each[1].all():
         return row.value(*each)  # Python's operators, as NumPy has them
     try:
         return np.frompyfunc(row.value, len(args), 1)(*(a.astype(object) for a in each)).astype(np.int64)
-    except ZeroDivisionError:
+    except (ZeroDivisionError, ValueError):
         return None

@@ -36,6 +36,10 @@ def _floordiv(a: Any, b: Any) -> Any:
     return a // b if isinstance(a, exact) and isinstance(b, exact) else mp.floor(a / b)
 
 
+def _root(a: Any) -> Any:
+    return math.isqrt(a) if isinstance(a, int) else mp.floor(mp.sqrt(a))
+
+
 def _quotient(a: float, b: float) -> float:
     """a / b as the standard of floating point has it."""
     if b:
@@ -82,6 +86,8 @@ ARITHMETIC: tuple[Op, ...] = (
        noun="power", error=errors.power),
     _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),
     _of_integers("mod", lambda a, b: a % b, "Mod", "Mod", "remainder"),
+    Op("isqrt", 1, _root, None, lambda x: sympy.floor(sympy.sqrt(x)), spell={"numpy": "math.isqrt"}, result="int",
+       domain="x >= 0", kind="integer", cost=INTEGER_DIVISION, nonnegative=True),
     # comparison and logic
     _compares("lt", lambda a, b: int(a < b), "Lt", "less"),
     _compares("le", lambda a, b: int(a <= b), "Le", "less_equal"),

@@ -33,14 +33,15 @@ def plan(
     style: str = "arrays",
     calls: Collection[str] | None = None,
     operation: float = 0.05,
-    every: int | None = None,
+    every: int | str | None = None,
     partial: bool = False,
 ) -> Program:
     """Return what forward and backward of `derivative` compute in the target `to`, of the style `arrays` or `loops`.
 
     calls      the functions of matrices that the target has, all of them if it is None
     operation  what one operation on an element costs, where keeping the element costs 1
-    every      the steps of a recurrence from one checkpoint to the next; None without checkpoints
+    every      the steps of a recurrence from one checkpoint to the next, as `segments` has them; None without
+               checkpoints
     partial    whether forward may be asked for some of its results only
 
     Saved is the cheapest cut: inputs and outputs are free, and a value is computed again where that costs less than
@@ -129,6 +130,7 @@ def plan(
         saved_presence=_presence(backward, saved, primal.optional),
         indexed=subscripts(primal),
         partial=partial,
+        computed=parts.named if parts else (),
     )
 
 

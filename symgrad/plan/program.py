@@ -11,7 +11,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import Union
 
-from ..expr import Expr, Index, Ref
+from ..expr import Expr, Index, Ref, ref, substitute
 from ..ir import Derivative, Equation, Function, Tensor, When, names_of
 from ..records import dataclass, replace
 
@@ -223,6 +223,7 @@ class Program:
     pair             whether forward and backward are printed
     beside           what is printed beside them
     partial          whether forward may be asked for some of its results only
+    computed         names for what is computed of sizes, and read often: never less than 0
     """
 
     derivative: Derivative
@@ -242,6 +243,7 @@ class Program:
     pair: bool = True
     beside: tuple[Beside, ...] = ()
     partial: bool = False
+    computed: tuple[tuple[str, Expr], ...] = ()
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:
@@ -259,8 +261,18 @@ class Program:
     def names(self) -> frozenset[str]:
         """Those that stand for something: tensors, sizes, options, indices, and what a printed file is made of."""
         equations = (*self.forward.equations, *self.backward.equations)
-        mine = (t.name for t in (*self.tensors, *self.forward.turns, *self.backward.turns))
-        return frozenset((*names_in(self.derivative.function), *mine, *(i.name for e in equations for i, _ in e.box)))
+        mine = [t.name for t in (*self.tensors, *self.forward.turns, *self.backward.turns)]
+        mine += [*dict(self.computed), *(i.name for e in equations for i, _ in e.box)]
+        return frozenset((*names_in(self.derivative.function), *mine))
+
+    def named(self, s: Expr) -> Expr:
+        """An expression by the names of what is computed of sizes, such as `every` of checkpoints."""
+        names: dict[Expr, Expr] = {extent: ref(name) for name, extent in self.computed}
+        return substitute(s, names) if names else s
+
+    def short(self, tensor: Tensor) -> Tensor:
+        """A tensor, its shape by such names."""
+        return replace(tensor, shape=tuple(map(self.named, tensor.shape)))
 
     def table_of(self, procedure: Procedure) -> dict[str, Tensor]:
         """The tensors by name, as one of the procedures has them."""

@@ -15,9 +15,9 @@ from dataclasses import field
 
 from ..domain import Facts
 from ..errors import UnsupportedError
-from ..expr import Expr, Index, Ref, apply, const, index, indices, ref, refs, substitute, transform
+from ..expr import ZERO, Const, Expr, Index, Ref, apply, const, index, indices, ref, refs, substitute, transform
 from ..expr.names import Names
-from ..expr.sizes import as_integer
+from ..expr.sizes import as_integer, count, terms, tidy
 from ..ir import (
     Equation,
     Function,
@@ -46,7 +46,7 @@ class NoCheckpoints(Exception):
 class Segments:
     """The recurrence of a function that has checkpoints.
 
-    every   the steps of one segment
+    every   the steps of one segment; `named` in print, where that is no number
     extent  all steps
     axes    tensor -> the axis that counts the steps, for what has memory for one segment
     held    tensor -> the elements beyond one per step that it has: what one segment leaves to the next one
@@ -67,7 +67,8 @@ class Segments:
     def __post_init__(self) -> None:
         self.segment = index(self.names.new("segment"))
         self.step = index(self.names.new("step"))
-        self.count = apply("floordiv", self.extent + (self.every - 1), self.every)
+        self.named = () if isinstance(self.every, Const) else ((self.names.new("every"), self.every),)
+        self.count = apply("floordiv", self.extent, self.every) + 1  # no steps are left for the last one if it fits
         self.length = apply("minimum", self.every, self.extent - self.every * self.segment)
 
     # which equations are of the loop, and where they read
@@ -218,7 +219,7 @@ class Segments:
         axis, tensor, rows = self.axes[name], self.tensors[name], self.held[name]
         if rows and name not in self.kept:
             rest = tuple(n for a, n in enumerate(tensor.shape) if a != axis)
-            segments = (self.count + 1,) if name in self.recurrent else ()
+            segments = (tidy(self.count + 1),) if name in self.recurrent else ()
             self.kept[name] = new = self.names.new(f"{name}_{word}")
             shape = (*segments, *((const(rows),) if rows > 1 else ()), *rest)
             self.tensors[new] = replace(tensor, name=new, shape=shape, named=False)
@@ -385,9 +386,11 @@ def segments(
     backward: Sequence[Equation],
     tensors: dict[str, Tensor],
     names: Names,
-    every: int,
+    every: int | str,
 ) -> Segments | None:
     """The recurrence of forward whose states backward reads, where forward does not return them; None if there is none.
+
+    every  the steps of a segment; in words, the root of the number of all steps
 
     Raises UnsupportedError where there is one that has no checkpoints.
     """
@@ -407,7 +410,14 @@ def segments(
         first, second = (loop.axes[0][0] for loop in found[:2])
         raise refused(primal, first, f"{second} is a recurrence of its own, and one of a function has checkpoints")
     (loop,) = found
-    return Segments(primal, const(every), loop.extent, tensors, names, tuple(dict(loop.axes)), dict(loop.axes))
+    steps = const(every) if isinstance(every, int) else apply("isqrt", _above(loop.extent) + 1)
+    return Segments(primal, steps, loop.extent, tensors, names, tuple(dict(loop.axes)), dict(loop.axes))
+
+
+def _above(extent: Expr) -> Expr:
+    """An extent, or a little more that is not negative: T of T - 1."""
+    more = tidy(extent + sum((const(-c) for m, c in (terms(extent) or {}).items() if not m and c < 0), ZERO))
+    return count(more)
 
 
 def refused(primal: Function, name: str, why: str) -> UnsupportedError:

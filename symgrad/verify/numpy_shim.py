@@ -222,7 +222,9 @@ NP: dict[str, Any] = {
     "block": _block,
 }  # no nan_to_num: it would hide what the check looks for
 SPECIAL: Mapping[str, Any] = {**_operators("special"), "erfc": Elementwise(FUNCTIONS["scipy_erfc"], 1)}
-MATH: Mapping[str, Any] = {**{n: FUNCTIONS[n] for n in FUNCTIONS if hasattr(math, n)}, "prod": math.prod}
+MATH: Mapping[str, Any] = {
+    **{n: FUNCTIONS[n] for n in FUNCTIONS if hasattr(math, n)}, "prod": math.prod, "isqrt": math.isqrt
+}  # fmt: skip
 
 
 class Shim:

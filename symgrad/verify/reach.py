@@ -52,6 +52,7 @@ INTEGERS: Mapping[str, Callable[..., Any]] = {
     "maximum": np.maximum,
     "minimum": np.minimum,
     "floor": np.floor,
+    "isqrt": lambda a: np.floor(np.sqrt(a)),
 }
 ORDERS: Mapping[str, Callable[..., Any]] = {op: getattr(operator, op) for op in COMPARISONS}
 

@@ -1,5 +1,6 @@
 """Checkpoints: forward saves a state every few steps of a recurrence, backward computes the others again."""
 
+import math
 import re
 
 import numpy as np
@@ -31,6 +32,9 @@ WAYS = [
     ("c", {"checkpoint": 50, "save": "minimal"}),
     ("numpy", {"checkpoint": 2, "save": "all"}),
     ("numpy", {"checkpoint": 3}),
+    ("c", {"checkpoint": "sqrt"}),
+    ("c", {"checkpoint": "sqrt", "dtype": "float", "save": "minimal"}),
+    ("numpy", {"checkpoint": "sqrt"}),
 ]
 
 
@@ -43,11 +47,11 @@ def test_the_gradients_are_those_of_the_formula(name, to, options):
 
 
 @pytest.mark.parametrize("to", ["c", "numpy"])
-@pytest.mark.parametrize("every", [1, 3, 4])
+@pytest.mark.parametrize("every", [1, 3, 4, "sqrt"])
 def test_any_number_of_steps_is_cut_into_segments(to, every):
     rng = np.random.default_rng(0)
     plain, cut = (sg.load(SAVED["elman"], to=to, check=False, **o) for o in ({}, {"checkpoint": every}))
-    for steps in range(9):
+    for steps in range(10):
         given = [rng.normal(size=shape) for shape in ((steps, 2, 3), (4, 3), (4, 4), (2, 4))]
         (out, saved), (expected, all_saved) = cut.forward(*given), plain.forward(*given)
         np.testing.assert_allclose(out, expected, rtol=1e-14)
@@ -62,12 +66,14 @@ def test_any_number_of_steps_is_cut_into_segments(to, every):
 def room(text: str, macro: str, **sizes: int) -> int:
     """The doubles of a workspace, as the header says it."""
     body = re.search(rf"#define \w+_{macro}_WORK\([^)]*\)((?:.*\\\n)*.*)", text)[1]
-    return eval(body.replace("\\\n", "").replace("/", "//"), {}, sizes)
+    body = body.replace("\\\n", "").replace("/", "//").replace("(size_t)", "int").replace("(double)", "")
+    return eval(body, {"intsqrt": math.isqrt}, sizes)
 
 
 @pytest.mark.long
-def test_a_hundred_thousand_steps_of_heat_in_little_memory():
-    n, steps, every = 64, 100_000, 317
+@pytest.mark.parametrize("every", [317, "sqrt"])
+def test_a_hundred_thousand_steps_of_heat_in_little_memory(every):
+    n, steps = 64, 100_000
     heat = sg.parse(HEAT)
     rng = np.random.default_rng(0)
     given = rng.normal(size=n), 1e-3 * rng.normal(size=steps), 0.2
@@ -79,7 +85,8 @@ def test_a_hundred_thousand_steps_of_heat_in_little_memory():
 
     header = sg.generate(heat, to="c", checkpoint=every)["heat.h"]
     kept = sum(np.size(a) for a in saved if np.ndim(a) == 2)
-    assert kept == (-(-steps // every) + 1) * n
+    every = math.isqrt(steps + 1) if every == "sqrt" else every
+    assert kept == (steps // every + 2) * n
     work = room(header, "FORWARD", n=n, T=steps) + room(header, "BACKWARD", n=n, T=steps)
     assert work + kept < 6 * (every + 2) * n + 4 * n  # where one state after the other is steps * n
 

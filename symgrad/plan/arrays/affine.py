@@ -201,8 +201,12 @@ class Sizes:
         if self.not_negative(extent):
             return extent
         if extent.key not in self.counts:
-            name = self.names.new(f"count_{i.name}")
-            self.counts[extent.key] = (ref(name), extent)
-            self.numbers.add(name)
-            self.facts = self.facts.raised(frozenset([(ref(name), 0)]))
+            return self.named(self.names.new(f"count_{i.name}"), extent)
         return self.counts[extent.key][0]
+
+    def named(self, name: str, extent: Expr) -> Ref:
+        """The name for the count of an extent."""
+        self.counts[extent.key] = (ref(name), extent)
+        self.numbers.add(name)
+        self.facts = self.facts.raised(frozenset([(ref(name), self.facts.least_of(extent) or 0)]))
+        return ref(name)

@@ -109,6 +109,9 @@ class _Builder:
         self.function = program.derivative.function
         self.tensors = program.table_of(procedure)
         self.sizes = Sizes(self.function, Names(program.names))
+        for name, extent in program.computed:
+            self.sizes.named(name, extent)
+        self.tensors = {n: program.short(t) for n, t in self.tensors.items()}
         written = [e for p in (program.forward, program.backward) for step in p.steps for e in step.equations]
         extremes = {e.target: e.reduce for e in written if e.reduce in EXTREMES}
         ties = {e.target for e in written if _counts_ties(e, extremes)}
@@ -118,7 +121,7 @@ class _Builder:
             replace(s, equations=tuple(map(borders.rewritten, s.equations)))
             if isinstance(s, Step)
             else self._numbered(s, borders)
-            for s in map(self._scanned, procedure.steps)
+            for s in map(self._scanned, [s.mapped(self._by_names, program.named) for s in procedure.steps])
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
         equations = [e for step in self.steps for e in step.equations]
@@ -132,6 +135,9 @@ class _Builder:
         self.stores = Stores(speller, borders, procedure.returns)
         self.settled = speller.settled
         self.backward = procedure is program.backward
+
+    def _by_names(self, e: Equation) -> Equation:
+        return e.mapped(self.program.named)
 
     def build(self) -> ArrayProcedure:
         lines = [line for item in self.steps for line in self._lines(item)]
