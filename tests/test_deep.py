@@ -36,6 +36,10 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "jacobian": sg.jacobian,
     **{f"generate {to}": lambda f, to=to: sg.generate(f, to=to) for to in ("numpy", "c", "torch", "jax", "torch_c")},
     "generate scipy": lambda f: sg.generate(f, to="scipy"),
+    **{
+        f"generate {name}": lambda f, name=name: sg.generate(f, to="c", functions=(name,))
+        for name in ("jacobian", "hessian", "gauss_newton")
+    },
     "check numpy": lambda f: sg.check(f).ok,
     "check c": lambda f: sg.check(f, to="c").ok,
 }
@@ -180,7 +184,11 @@ def very_long() -> Any:
     return one_value(OPERATIONS // 3)
 
 
-MINUTES = [call for call in GROWING if call.removeprefix("generate ") in ("torch", "jax", "torch_c", "scipy")]
+MINUTES = [
+    call
+    for call in GROWING
+    if call.removeprefix("generate ") in ("torch", "jax", "torch_c", "scipy", "jacobian", "hessian", "gauss_newton")
+]
 
 
 @pytest.mark.long

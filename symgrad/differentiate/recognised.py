@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import gcd
 
-from ..expr import ZERO, Apply, Const, Expr, const, folded, is_exact, ref
+from ..expr import ZERO, Apply, Const, Expr, const, folded, is_exact, postorder, ref
 from ..expr.polynomials import Polynomial, constant, symbol
 from ..ir import Equation
 
@@ -24,7 +24,9 @@ class Recognised:
     def __init__(self, equations: Sequence[Equation]) -> None:
         self._done: dict[Expr, Scaled | None] = {}
         self._known: dict[Polynomial, tuple[Expr, Fraction]] = {}
-        self._most = max((_terms(e.body) for e in equations), default=0)  # of products: more are none of them
+        # more factors are none of the values, or one whose sum of products is longer than all of them as they stand
+        most = sum(isinstance(node, Apply) for node in postorder(*(e.body for e in equations)))
+        self._most = max((n for e in equations if (n := _factors(e.body, most)) <= most), default=0)
         for e in equations:
             found = self._primitive(e.body)
             if found is not None and found[0].symbols:
@@ -63,7 +65,8 @@ class Recognised:
             return -a, below
         ((b, other),) = others
         if node.op == "mul":
-            return (a * b, below * other) if len(a.terms) * len(b.terms) <= self._most else None
+            counts = ((len(p.terms), sum(map(_length, p.terms))) for p in (a, b))
+            return (a * b, below * other) if _of_product(*counts)[1] <= self._most else None
         left, right = a * other, b * below
         return left + right if node.op == "add" else left - right, below * other
 
@@ -74,14 +77,24 @@ def _times(factor: Fraction, value: Expr) -> Expr:
     return const(factor) * value
 
 
-def _terms(body: Expr) -> int:
-    """How many products a sum of products has at most."""
+def _length(product: Sequence[object]) -> int:
+    return max(len(product), 1)
 
-    def rule(node: Expr) -> int:
+
+def _of_product(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    """How many products, and how many factors in all of them, a product of two sums of products has."""
+    return a[0] * b[0], a[0] * b[1] + b[0] * a[1]
+
+
+def _factors(body: Expr, most: int) -> int:
+    """How many factors the products of a sum of products have together, if none is collected; or more than `most`."""
+
+    def rule(node: Expr) -> tuple[int, int]:
         if not isinstance(node, Apply) or node.op not in ("add", "sub", "mul", "neg"):
-            return 1
-        counts = [done[a] for a in node.args]
-        return counts[0] * counts[-1] if node.op == "mul" else sum(counts)
+            return 1, 1
+        parts = [done[a] for a in node.args]
+        products, factors = _of_product(*parts) if node.op == "mul" else map(sum, zip(*parts, strict=True))
+        return min(products, most + 1), min(factors, most + 1)
 
-    done: dict[Expr, int] = {}
-    return folded(body, done, rule)
+    done: dict[Expr, tuple[int, int]] = {}
+    return folded(body, done, rule)[1]
