@@ -34,13 +34,12 @@ from ..source.tree import (
     names_of,
     statements_in,
 )
-from .c_print import LIBM
+from .c_print import INFIX, LIBM
 from .header import INNER
 from .options import Options
 
 Counts = Counter[str]
 
-_SYMBOLS = {"add": "+", "sub": "+", "mul": "*", "div": "/", "select": "?:"}
 _IN_PLACE = {"+=": "+", "-=": "+", "*=": "*", "/=": "*", "max=": "?:", "min=": "?:"}
 _ORDER = ("+", "*", "/", "?:")
 _LIBRARY = re.compile(r"\b(mem(?:cpy|set|move)|malloc|free|LAPACKE_\w+|cblas_\w+)\(")
@@ -136,7 +135,8 @@ def _in(root: Expression, known: Mapping[str, Counts | None]) -> Counts | None:
     while stack:
         node = stack.pop()
         if isinstance(node, Operation):
-            found.update([_SYMBOLS[node.op]] if node.op in _SYMBOLS else [])
+            symbol = "?:" if node.op == "select" else INFIX.get(node.op, ("",))[0].replace("-", "+")
+            found.update([symbol] if symbol in _ORDER else [])
             stack += node.operands
         elif isinstance(node, Cast):
             stack.append(node.value)
