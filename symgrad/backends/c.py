@@ -41,7 +41,7 @@ from .c_expressions import language
 from .c_function import Builder
 from .c_helpers import local_functions
 from .c_names import File, refuse_header, refuse_words, reserved
-from .c_print import MATH, Printer, commented, escaped
+from .c_print import LIBM, MATH, Printer, commented, escaped
 from .c_signature import Printed
 from .options import DEFAULT, PAIR, Options
 
@@ -96,11 +96,11 @@ class C(Backend):
             *map(write.function, module.functions),
         ]
         integers = any(t.of == INTEGER for t in _types(module.interface))
-        roots = any("sqrt" in names_in(macro.value) for f in module.interface for macro in f.macros)
+        calls = any(name in LIBM for f in module.interface for macro in f.macros for name in names_in(macro.value))
         once = [f"#ifndef {guard(name)}", f"#define {guard(name)}"]
         interface = [
             [*top, *once],
-            [*["#include <math.h>"] * roots, "#include <stddef.h>", *["#include <stdint.h>"] * integers],
+            [*["#include <math.h>"] * calls, "#include <stddef.h>", *["#include <stdint.h>"] * integers],
             ["#ifdef __cplusplus", 'extern "C" {', "#endif"],
             *(
                 [

@@ -120,7 +120,7 @@ def _positive_atom(a: Expr, signed: Collection[str]) -> bool:
         return a.name not in signed
     if isinstance(a, Apply) and a.op == "maximum":
         return any(never_negative(b, signed) for b in a.args)
-    whole = isinstance(a, Apply) and (a.op in ("floordiv", "mod") or a.op == "isqrt")
+    whole = isinstance(a, Apply) and a.op in ("floordiv", "mod", "isqrt")
     return whole and all(never_negative(b, signed) for b in a.args)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from ..expr import Apply, Expr, Operator
 from ..later import mp, sympy
 from .activations import ACTIVATIONS
-from .arithmetic import ARITHMETIC
+from .arithmetic import ARITHMETIC, ISQRT
 from .elementary import ELEMENTARY
 from .kinks import KINKS
 from .normal import NORMAL
@@ -39,7 +39,7 @@ def named(rows: Iterable[Op]) -> dict[str, str]:
     return {name: row.name for name, row in found.items()}
 
 
-OPS: Mapping[str, Op] = _Rows({row.name: row for row in (*ROWS, PAIR, INFINITY)})
+OPS: Mapping[str, Op] = _Rows({row.name: row for row in (*ROWS, ISQRT, PAIR, INFINITY)})
 COMPARISONS = frozenset(row.name for row in ROWS if row.kind == "comparison")
 NAMES: Mapping[str, str] = named(ROWS)
 

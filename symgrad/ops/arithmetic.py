@@ -86,8 +86,6 @@ ARITHMETIC: tuple[Op, ...] = (
        noun="power", error=errors.power),
     _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),
     _of_integers("mod", lambda a, b: a % b, "Mod", "Mod", "remainder"),
-    Op("isqrt", 1, _root, None, lambda x: sympy.floor(sympy.sqrt(x)), spell={"numpy": "math.isqrt"}, result="int",
-       domain="x >= 0", kind="integer", cost=INTEGER_DIVISION, nonnegative=True),
     # comparison and logic
     _compares("lt", lambda a, b: int(a < b), "Lt", "less"),
     _compares("le", lambda a, b: int(a <= b), "Le", "less_equal"),
@@ -103,3 +101,7 @@ ARITHMETIC: tuple[Op, ...] = (
        lambda c, a, b: sympy.Piecewise((a, c), (b, True)), names=("where",), kind="choice", noun="choice", cost=1,
        integral=True, series=False),
 )  # fmt: skip
+
+# the steps between checkpoints, of the number of all: nothing that a user writes
+ISQRT = Op("isqrt", 1, _root, None, lambda x: sympy.floor(sympy.sqrt(x)), spell={"numpy": "math.isqrt"},
+                  result="int", domain="x >= 0", kind="integer", cost=INTEGER_DIVISION, nonnegative=True)  # fmt: skip

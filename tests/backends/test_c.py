@@ -219,6 +219,12 @@ def test_comments_cannot_be_left():
     assert "a * / b" in files["linear.h"] and "??" not in files["linear.c"]
 
 
+def test_a_sum_stays_a_vector_beside_what_adds_to_elements_of_any_turn():
+    text = "f(s[b], y[b,m], x[n], t[b,m]: int)[i] = sum[e](s[i]*y[i,e]*x[t[i,e]])"
+    backward = body(generate(parse(text), to="c")["f.c"], "f_backward")
+    assert backward.count("#pragma omp simd reduction(+:row_sum)") == 1
+
+
 def test_layer_norm_reads_like_a_hand_written_one():
     files = generate(library.layer_norm, to="c")
     assert "work" not in files["layer_norm.h"]

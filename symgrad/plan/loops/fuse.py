@@ -23,7 +23,7 @@ from .data import (
     walk,
     with_inner,
 )
-from .dependence import Accesses, accesses, either_way, same_place
+from .dependence import Accesses, accesses, either_way, same_place, shared
 from .guards import Asked, around_loops, conditions, inside_loops, same_guard
 from .notes import is_start
 from .settle import without_notes
@@ -170,9 +170,9 @@ def _takes_up(first: Loop, node: Loop, asked: Asked) -> bool:
         if not _passes(first, node, memory) or not either_way(node, memory):
             return False
         node = replace(node, reverse=first.reverse)
-    rows = _reduces(first) or _reduces(node) or _joins_sums(first, node)
-    shared = asked.threads and either_way(first, memory) is not either_way(node, memory)
-    return _fusible(first, node, memory, rows and not shared)
+    rows = _reduces(first) or _reduces(node) or _joins_sums(first, node, memory)
+    apart = asked.threads and either_way(first, memory) is not either_way(node, memory)
+    return _fusible(first, node, memory, rows and not apart)
 
 
 def _with_sources(done: list[Node], node: Loop, memory: Mapping[str, str]) -> Loop:
@@ -296,13 +296,14 @@ def _reduces(loop: Loop) -> bool:
     return any(isinstance(n, Loop) for n in inside) and any(isinstance(n, Local) and n.changes for n in inside)
 
 
-def _joins_sums(first: Loop, node: Loop) -> bool:
+def _joins_sums(first: Loop, node: Loop, memory: Mapping[str, str]) -> bool:
     """Whether one loop along a row adds up numbers, and so waits for each sum, where the other adds the row to another,
-    which costs little there."""
+    which costs little there; elements that several turns add to would keep the sums from being vectors."""
     mine, theirs = ([n for n in walk(loop.body) if isinstance(n, Store)] for loop in (node, first))
     rows = [n for n in (*mine, *theirs) if n.element.subscripts]
     flat = _depth((first, node)) == 1
-    return flat and {*mine} <= {*rows} and not {*theirs} <= {*rows} and all(n.how == "+=" for n in rows)
+    added = {*mine} <= {*rows} and not {*theirs} <= {*rows} and all(n.how == "+=" for n in rows)
+    return flat and added and not shared(node, memory)
 
 
 def _alike(a: Loop, b: Loop, rename: Rewriter) -> bool:
