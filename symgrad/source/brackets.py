@@ -52,6 +52,10 @@ def assigned(target: Pieces, value: Pieces, indent: int, sign: str = "=") -> lis
     opening = _last_opening(value)
     if opening is not None and width(value[:opening]) <= min(HUGGED, LIMIT - indent - len(head) - 1):
         return [head + flat(value[: opening + 1]), *_inside(value[opening + 1 : -1], indent + 4), value[-1].text]
+    groups = _groups(value)
+    closing = groups[0][1] if groups and value[0].kind == OPEN and not _cuts(value) else 0
+    if closing and width(value[1:closing]) >= width(value[closing:]) <= LIMIT - indent:  # and a method of all of it
+        return [f"{head}(", *_inside(value[1:closing], indent + 4), flat(value[closing:])]
     return [f"{head}(", *_inside(value, indent + 4), ")"]
 
 
