@@ -9,6 +9,7 @@ from ...expr.names import Names
 from ...ir import Dtype, Equation, Tensor, distinct, dtype_of_part
 from ...ir.reads import Conditions, evaluated
 from ...ops import OPS
+from ...ops.naming import phrase
 from ...records import dataclass
 from ..conditions import restricted
 
@@ -128,5 +129,5 @@ def _under(node: Expr, given: Sequence[Expr]) -> Expr:
 
 
 def _word(node: Apply) -> str:
-    """`sin`, `exp`, ... for a call; `part` for arithmetic."""
-    return "part" if OPS[node.op].noun else f"{node.word}_part"
+    """`sin`, `exp`, ... for a call; arithmetic is read aloud where that is not too long."""
+    return phrase(node) or "part" if OPS[node.op].noun else f"{node.word}_part"
