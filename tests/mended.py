@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 MENDED = {
+    "a row that may not be there, beside places": "f(x[n,m], y[n])[i:n] = where(i > 1, x[2,i//2]**2*y[i], 2)",
+    "a row that may not be there, between places": "f(x[n,m,p], y[k])[i:k] = where(i > 1, x[i//3,2,i%3]**2*y[i], 2)",
+    "the last row beside places": "f(x[n,m])[i:n] = where(i < n - 2, x[n-1,i//2]**2, x[0,i])",
     "a border beside a pack": "f(x[...,n], w[...])[...,j:n] = where(j >= 1, x[...,j-1], w[...])",
     "an argmax of what is taken, taken": "f(x[n,m])[j:m] = x[argmax[k:n](x[k,j//2]), j//2]",
     "an argmax of rows that are taken": "f(x[n,m], y[n])[j:m] = y[argmax[k:n](x[k,m-1-j//2])]*x[0,j]",

@@ -69,6 +69,13 @@ TABLE = {  # formula, sizes, what is given, and how many entries are stored
         {},
         1 + 4 + 9,
     ),
+    "a row that is not there": ("f(x[n,m])[i:n] = where(i > 1, x[2,i//2]**2, 2)", {"n": 2, "m": 1}, {}, 0),
+    "a sum of nothing at no place": (
+        "f(x[n], y[m])[k:m] = sum[i:n](where(i > 1, x[2]*x[i//2]**2*y[k], 2))",
+        {"n": 1, "m": 2},
+        {},
+        2,
+    ),
     "option": ("f(x[n]; s=2.5)[i] = s*x[i]", {"n": 3}, {}, 3),
 }
 each = pytest.mark.parametrize("name", TABLE)

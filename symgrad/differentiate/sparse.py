@@ -91,17 +91,19 @@ class Entries:
         for k in range(1, len(found or ())):
             if found and axes and at_one_place(found[k - 1], found[k], len(axes)):
                 counts[k - 1 : k + 1] = None, None
-        results = [r for n, term in (short if found is None else found) for r in self._of_term(output, names[n], term)]
+        kept = short if found is None else found
+        results = [r for n, term in kept for r in self._of_term(output, names[n], term, facts)]
         return results, None if found is None else counts
 
-    def _of_term(self, output: str, name: str, term: Term) -> list[Result]:
+    def _of_term(self, output: str, name: str, term: Term, facts: Facts) -> list[Result]:
         """Its rows, columns and values."""
+        table = self.primal.table
         shown = {*indices(*term.above, *term.below)}
         masked = any(not shown.issuperset(indices(c)) for c in term.conditions)
         box = tuple((i, self._never_negative(n)) for i, n in term.box if masked or i in shown)
-        term = replace(term, box=tuple(dict((*term.box, *box)).items()))
         at, shape = tuple(i for i, _ in box), tuple(extent for _, extent in box)
-        table = self.primal.table
+        term = term.inside(at, (*table[output].shape, *table[name].shape), facts)
+        term = replace(term, box=tuple(dict((*term.box, *box)).items()))
         row = _place(self.rows[output], term.above, table[output].shape)
         column = _place(self.columns[name], term.below, table[name].shape)
         if term.where is not None:

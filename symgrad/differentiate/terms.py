@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from ..domain import Domain
+from ..domain import Domain, Facts
 from ..errors import UnsupportedError
 from ..expr import (
     ONE,
@@ -75,6 +75,18 @@ class Term:
         places = tuple(map(put, self.above)), tuple(map(put, self.below))
         return Term(*places, put(self.value), box, where, self.when)
 
+    def inside(self, at: Collection[Index], axes: Sequence[Expr], facts: Facts) -> Term:
+        """The term where its places are in the axes, for each point of the indices `at` alone: what is summed over the
+        others may have no point where they are not. Data are in range, or refused."""
+        if len(at) == len(self.box):
+            return self
+        told = [c for c in self.conditions if {*indices(c)} <= {*at}]
+        box = tuple(pair for pair in self.box if pair[0] in at)
+        domain = Domain.of(box, conjunction(told) if told else None, facts)
+        places = [p for p in zip((*self.above, *self.below), axes, strict=True) if not any(r.args for r in refs(p[0]))]
+        asked = [c for s, n in places for c in (apply("ge", s, ZERO), apply("lt", s, n)) if not domain.holds(c)]
+        return replace(self, where=conjunction([*self.conditions, *asked])) if asked else self
+
     def equation(self, target: str, subscripts: tuple[Expr, ...]) -> Equation:
         """What adds the term to the elements of a target."""
         shown = set(indices(*subscripts))
@@ -126,7 +138,8 @@ class Chain:
         if len(terms) == 1 and terms[0].equation(name, (*terms[0].above, *terms[0].below)).plain:
             read = [replace(t, value=ref(name, *self.joined(t.above, t.below))) for t in terms]
         else:
-            read = terms = [t if is_short(t.value, 1) else self._element(gradient, t) for t in terms]
+            axes = self._axes(gradient)
+            read = terms = [t if is_short(t.value, 1) else self._element(gradient, t, axes) for t in terms]
         slopes = [replace(t, above=(), value=t.value * ref(self.output, *t.above)) for t in read]
         products: list[Term] = []
         for n, term in enumerate(read):
@@ -137,7 +150,7 @@ class Chain:
                     if other is term:
                         products.append(found)
                     else:  # each half is computed once
-                        found = self._element(f"{gradient}_products", found)
+                        found = self._element(f"{gradient}_products", found, self.joint.table[gradient].shape * 2)
                         products += [found, replace(found, above=found.below, below=found.above)]
         return terms, products, slopes
 
@@ -249,15 +262,19 @@ class Chain:
         """The terms, where those that are sums, or that are read several times and computed, are elements."""
         if name in self._results:
             return terms
-        return [self._element(name, t) if self._costs(name, t) else t for t in terms]
+        return [self._element(name, t, self._axes(name)) if self._costs(name, t) else t for t in terms]
 
     def _costs(self, name: str, term: Term) -> bool:
         shown = set(indices(*term.above, *term.below))
         summed = any(i not in shown for i, _ in term.box)
         return summed or (self._readings[name] > 1 and not is_short(term.value, 1))
 
-    def _element(self, name: str, term: Term) -> Term:
-        """The term with its value under a name, which has an axis for each index of the places."""
+    def _axes(self, name: str) -> tuple[Expr, ...]:
+        """Those of the output, and of a tensor."""
+        return (*self.shape, *self.joint.table[name].shape)
+
+    def _element(self, name: str, term: Term, axes: Sequence[Expr]) -> Term:
+        """The term, its places in the `axes`, with its value under a name, which has an axis for each index of them."""
         shown = set(indices(*term.above, *term.below))
         box = tuple(pair for pair in term.box if pair[0] in shown)
         at = tuple(i for i, _ in box)
@@ -267,7 +284,8 @@ class Chain:
         if target is None:
             target = self._elements[same] = self._new(name, tuple(n for _, n in box))
             self.statements.append(replace(e, target=target))
-        told = [c for c in term.conditions if shown.issuperset(indices(c))]
+        inside = term.inside(at, axes, self.joint.facts)
+        told = [c for c in inside.conditions if shown.issuperset(indices(c))]
         return replace(term, value=ref(target, *at), box=box, where=conjunction(told) if told else None)
 
     def _new(self, name: str, shape: tuple[Expr, ...]) -> str:

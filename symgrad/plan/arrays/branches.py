@@ -3,8 +3,7 @@ function in its domain, also where the condition does not hold."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial, reduce
 
 from ...evaluate import evaluate
@@ -38,7 +37,7 @@ from .tree import Array, Num
 
 
 @dataclass(eq=False)
-class Branches(ABC):
+class Branches:
     """Keeps what is evaluated under conditions to what can be evaluated everywhere.
 
     tensors  the tensors by name, and what `pads` holds
@@ -59,7 +58,7 @@ class Branches(ABC):
     def safe_target(self, r: Ref, given: Conditions, extents: Extents) -> tuple[Expr, ...]:
         """The subscripts of an element that is written to where all of `given` hold."""
         done = {c: self.safe(c, extents) for c in given}
-        return self.kept_inside(r, [given], extents, done, read=False)[0]
+        return self._kept_inside(r, [given], extents, done)[0]
 
     def safe_parts(self, roots: Sequence[tuple[Expr, Conditions]], extents: Extents) -> list[Expr]:
         """The same for several, each evaluated under conditions alone."""
@@ -76,7 +75,7 @@ class Branches(ABC):
         for node in postorder(*sorted(first, key=first.__getitem__), *(root for root, _ in roots)):
             new = with_args(node, [done[a] for a in node.args]) if node.args else node
             if isinstance(node, Ref) and isinstance(new, Ref) and () not in cases.get(node, [()]):
-                places, moved = self.kept_inside(node, cases[node], extents, done)
+                places, moved = self._kept_inside(node, cases[node], extents, done)
                 new = self._longer(ref(node.name, *places), moved, extents)
             elif isinstance(new, Apply) and restricted(node, self.tensors) and (asks := precondition(node)) is not None:
                 mine = cases.get(node, [()])
@@ -85,8 +84,8 @@ class Branches(ABC):
             done[node] = new
         return [done[root] for root, _ in roots]
 
-    def kept_inside(
-        self, r: Ref, cases: Sequence[Conditions], extents: Extents, done: Mapping[Expr, Expr], read: bool = True
+    def _kept_inside(
+        self, r: Ref, cases: Sequence[Conditions], extents: Extents, done: Mapping[Expr, Expr]
     ) -> tuple[tuple[Expr, ...], Collection[int]]:
         """The subscripts of an element that is evaluated in these cases alone, 0 where they are outside in others; and
         the axes in which they may be."""
@@ -94,22 +93,14 @@ class Branches(ABC):
         if r.name in self.pads or r.name not in self.tensors:
             return safe, ()
         places, moved = list(safe), set()
-        pairs = [*zip(r.subscripts, self.tensors[r.name].shape, strict=True)]
         turn = not any(self._of_turn(c) and self.sizes.tell(c) for case in cases for c in case)
-        stays = [
-            (turn if self._of_turn(s) else self._number(s)) or self.sizes.inside(s, axis, extents) for s, axis in pairs
-        ]
-
-        def keep(several: Iterable[int]) -> None:
-            for k in several:
-                guard = self._guard(cases, done, partial(self.sizes.inside, *pairs[k], extents))
-                if guard is not None:
-                    moved.add(k)
-                    places[k] = _chosen(guard, safe[k], ZERO)
-
-        keep(k for k, ok in enumerate(stays) if not ok)
-        if read:
-            keep(self.no_slices(ref(r.name, *places), extents))
+        for k, (s, axis) in enumerate(zip(r.subscripts, self.tensors[r.name].shape, strict=True)):
+            if (turn if self._of_turn(s) else self._number(s)) or self.sizes.inside(s, axis, extents):
+                continue
+            guard = self._guard(cases, done, partial(self.sizes.inside, s, axis, extents))
+            if guard is not None:
+                moved.add(k)
+                places[k] = _chosen(guard, safe[k], ZERO)
         return tuple(places), moved
 
     def _quiet(self, new: Apply, node: Apply, cases: Sequence[Conditions], done: Mapping[Expr, Expr]) -> Expr:
@@ -168,23 +159,9 @@ class Branches(ABC):
         name = padded(self.tensors[r.name], widths, Num(as_number(ZERO)), self.tensors, self.pads)
         return ref(name, *r.subscripts)
 
-    def no_slices(self, r: Ref, extents: Extents) -> list[int]:
-        """The axes in which `r` is read at a number that may be outside, and not as a slice, of nothing where the axis
-        ends before: integer arrays in other axes forbid it."""
-        found = [
-            k
-            for k, (s, axis) in enumerate(zip(r.subscripts, self.tensors[r.name].shape, strict=True))
-            if self._number(s) and not self._of_turn(s) and not self.sizes.inside(s, axis, extents)
-        ]
-        return [] if not found or self.viewed(r, extents) else found
-
     def _number(self, s: Expr) -> bool:
         """Whether a subscript is one number, made of sizes and options."""
         return not indices(s) and not any(r.name in self.tensors for r in refs(s))
-
-    @abstractmethod
-    def viewed(self, r: Ref, extents: Extents) -> bool:
-        """Whether `r` is spelled without integer arrays."""
 
     def never_empty(self, axis: Expr, extents: Extents) -> bool:
         """Whether an axis has an element wherever the box has a point."""

@@ -100,8 +100,10 @@ class Reader(Evaluator):
         diagonal = self._diagonal(base, pieces)
         if diagonal is not None:
             return diagonal
-        items, axes = self.arrays(r, order, extents)
-        return Value(Take(base, items), axes)
+        # beside integer arrays, too, an axis that may end before the place that is read is a slice
+        once = [p.item if isinstance(p, Perhaps) else ALL for p in pieces]
+        items, axes = self.arrays(*_standing(r, pieces), order, extents)
+        return Value(Take(self._total(_cut(base, once, pieces), pieces), items), axes)
 
     def viewed(self, r: Ref, extents: Extents) -> bool:
         """Whether `r` is spelled without integer arrays."""
@@ -110,16 +112,27 @@ class Reader(Evaluator):
         pieces = self.pieces(r, extents)
         return in_slices(pieces) is not None or self._diagonal(Var(r.name), pieces) is not None
 
+    def no_slices(self, r: Ref, extents: Extents) -> list[int]:
+        """The axes in which `r` is written to at a number that may be outside, and not as a slice, of nothing where the
+        axis ends before: integer arrays in other axes forbid it."""
+        found = [
+            k
+            for k, (s, axis) in enumerate(zip(r.subscripts, self.tensors[r.name].shape, strict=True))
+            if self._number(s) and not self._of_turn(s) and not self.sizes.inside(s, axis, extents)
+        ]
+        return [] if not found or self.viewed(r, extents) else found
+
     def axes(self, e: Equation, r: Ref) -> tuple[Index, ...]:
         """The indices of an element in the order in which its array has them; those that are certain."""
         if distinct(r.subscripts) or r.name not in self.tensors:
             return labels(r)
         extents = dict(e.box)
-        slices = in_slices(self.pieces(r, extents))
+        pieces = self.pieces(r, extents)
+        slices = in_slices(pieces)
         if slices is not None:
             return self._in_rows(Var(r.name), r, slices, extents).labels
         several = len(indices(*(s for s in r.subscripts if not isinstance(s, Index)))) != 1
-        return labels(r) if several else self.arrays(r, indices(*r.subscripts), extents)[1]
+        return labels(r) if several else self.arrays(*_standing(r, pieces), indices(*r.subscripts), extents)[1]
 
     # one axis
 
@@ -138,7 +151,7 @@ class Reader(Evaluator):
             if any(r.subscripts for r in refs(s)):
                 return None
             data = any(r.name in self.tensors for r in refs(s))  # checked before anything runs
-            sure = safe or data or self._of_turn(s) or self.sizes.inside(s, axis, extents)
+            sure = data or self._of_turn(s) or self.sizes.inside(s, axis, extents)
             return Point(s) if sure else Perhaps(Slice(None if s is ZERO else s, tidy(s + 1)))
         turned = self._turned(s, axis, extents)
         if turned is not None:
@@ -281,7 +294,7 @@ class Reader(Evaluator):
             array = Reshape(array, tuple(self.sizes.count(i, extents[i]) for i in axes), split=True)
         return self._windows(array, axes, [p for p in standing if isinstance(p, Moving)])
 
-    def _total(self, array: Array, pieces: Sequence[Piece]) -> Array:
+    def _total(self, array: Array, pieces: Sequence[Piece | None]) -> Array:
         """Without the axes of one element or none: it is their sum."""
         places = [k for k, p in enumerate(pieces) if isinstance(p, Perhaps)]
         if not places:
@@ -331,25 +344,26 @@ class Reader(Evaluator):
 
     # integer arrays
 
-    def arrays(self, r: Ref, order: Sequence[Index], extents: Extents) -> tuple[tuple[Item, ...], tuple[Index, ...]]:
+    def arrays(
+        self, subscripts: Sequence[Expr], pieces: Sequence[Piece | None], order: Sequence[Index], extents: Extents
+    ) -> tuple[tuple[Item, ...], tuple[Index, ...]]:
         """Integer arrays; slices stay beside them where the axes of the result are then in a known order."""
-        pieces = self.pieces(r, extents)
         shared = shared_by(pieces)
         advanced = [
             k
             for k, p in enumerate(pieces)
             if not (isinstance(p, Run) and not p.back and p.item != BACK and p.index not in shared)
         ]
-        advanced = [k for k in advanced if isinstance(r.subscripts[k], Index) or indices(r.subscripts[k])] or advanced
-        mine = [i for i in order if any(i in indices(r.subscripts[k]) for k in advanced)]
+        advanced = [k for k in advanced if isinstance(subscripts[k], Index) or indices(subscripts[k])] or advanced
+        mine = [i for i in order if any(i in indices(subscripts[k]) for k in advanced)]
         runs = {k: p for k, p in enumerate(pieces) if k not in advanced and isinstance(p, Run)}
         adjacent = advanced == list(range(advanced[0], advanced[-1] + 1))
         if not adjacent or len(runs) + len(advanced) < len(pieces) or any(p.index in mine for p in runs.values()):
             runs = {k: p for k, p in runs.items() if is_pack(p.index) and p.index not in mine}
             left = {p.index for p in runs.values()}
-            mine = [i for i in order if i in indices(*r.subscripts) and i not in left]
+            mine = [i for i in order if i in indices(*subscripts) and i not in left]
         items: list[Item] = []
-        for place, s in enumerate(r.subscripts):
+        for place, s in enumerate(subscripts):
             if place in runs:
                 items.append(runs[place].item)
             elif isinstance(s, Index) and is_pack(s):
@@ -358,7 +372,7 @@ class Reader(Evaluator):
                 items.append(self.laid(self._subscript(s, mine, extents), mine).array)
         before = [p.index for k, p in runs.items() if k < advanced[0]]
         behind = [p.index for k, p in runs.items() if k > advanced[-1]]
-        return trimmed_items(packed_items(items, r.subscripts)), (*before, *mine, *behind)
+        return trimmed_items(packed_items(items, subscripts)), (*before, *mine, *behind)
 
     def _subscript(self, s: Expr, order: Sequence[Index], extents: Extents) -> Value:
         value = self.real(self._evaluated(s, order, extents))
@@ -387,7 +401,13 @@ def shared_by(pieces: Sequence[Piece | None]) -> set[Index]:
     return {i for i in found if found.count(i) > 1}
 
 
-def _cut(base: Array, items: Sequence[Item], pieces: Sequence[Piece]) -> Array:
+def _standing(r: Ref, pieces: Sequence[Piece | None]) -> tuple[list[Expr], list[Piece | None]]:
+    """The subscripts of an element and their pieces, without the axes of one element or none."""
+    pairs = [pair for pair in zip(r.subscripts, pieces, strict=True) if not isinstance(pair[1], Perhaps)]
+    return [s for s, _ in pairs], [p for _, p in pairs]
+
+
+def _cut(base: Array, items: Sequence[Item], pieces: Sequence[Piece | None]) -> Array:
     axes = [p.index if isinstance(p, Run) else None for p in pieces]
     return taken(base, trimmed_items(packed_items(items, axes)))
 

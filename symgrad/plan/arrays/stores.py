@@ -196,7 +196,8 @@ class Stores(Fills):
         """`e` added to elements of its target; `repeats` if it may be the same element at several places."""
         extents = dict(e.box)
         target = ref(e.target, *(self.speller.safe(s, extents) for s in e.subscripts))
-        slices = in_slices(self.speller.pieces(target, extents))
+        pieces = self.speller.pieces(target, extents)
+        slices = in_slices(pieces)
         moving = next((p for p in slices or () if isinstance(p, Moving)), None)
         if moving is not None:
             return self._loop(e, moving.inner, moving.index, repeats)
@@ -204,7 +205,8 @@ class Stores(Fills):
         if slices is not None:
             array, items = self._sliced(e, slices, value)
             return Update(e.target, items, array)
-        items, axes = self.speller.arrays(target, frame(e, self.speller.values(e), self.speller.axes), extents)
+        order = frame(e, self.speller.values(e), self.speller.axes)
+        items, axes = self.speller.arrays(target.subscripts, pieces, order, extents)
         value = self.speller.laid(value, axes)
         if not repeats and ({*axes} <= {*plain_indices(e)} or writes_once(e, self.sizes.facts)):
             return Update(e.target, items, value.array)

@@ -5,7 +5,7 @@ What stands at the leaves, elements of tensors, is spelled by `Reader`.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -59,7 +59,7 @@ class Value:
 
 
 @dataclass(eq=False)
-class Evaluator(Branches):
+class Evaluator(Branches, ABC):
     """Evaluates expressions and elements over axes in a given order.
 
     plain  the scalars that are numbers of Python's
