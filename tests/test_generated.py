@@ -25,7 +25,7 @@ from readers import of_derivative, of_program
 from symgrad import library, pipeline
 from symgrad.backends import BACKENDS
 from symgrad.backends.c_compile import Library
-from symgrad.backends.c_load import Artefact
+from symgrad.backends.c_load import Artefact, Linked
 from symgrad.cli.files import placed, write
 from symgrad.derivatives import as_function
 from symgrad.errors import UnsupportedError
@@ -162,7 +162,7 @@ def loaded(name, compiled):
     """The C of a library function, from what it was compiled to."""
     backend, program = BACKENDS["c"], in_language(name, "c").program
     library = Library(compiled.parent, ctypes.CDLL(compiled))
-    return Artefact(program, library, backend.functions(program))
+    return Artefact(program, Linked(library, backend.functions(program)))
 
 
 def imported(name, language):

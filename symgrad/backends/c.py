@@ -264,7 +264,7 @@ class C(Backend):
         flags = (*c_compile.CHECKED, "-fopenmp", f"-D{c_threads.FROM}=0") if self.options.openmp else c_compile.CHECKED
         library = self._library(program, files, flags)
         made = c_load.Artefact if program.pair else c_load.Values
-        artefact = made(program, library, self.functions(program), self.options)
+        artefact = made(program, c_load.Linked(library, self.functions(program), self.options))
         artefact.remark = c_primitives.remark(c_primitives.called_back(self._externs(self._built(program)[0])))
         return artefact
 
@@ -287,10 +287,10 @@ class C(Backend):
         point = c_point.beside(program, functions, self.options, header) if calls else {}
         flags = (*c_compile.TUNED, "-fopenmp") if self.options.openmp else c_compile.TUNED
         library = self._library(program, {**files, **point}, flags)
+        linked = c_load.Linked(library, functions, self.options, calls)
         if not program.pair:
-            return c_load.Values(program, library, functions, self.options, calls)
-        numbers = c_point.Point(program, library) if point else None
-        return c_load.Artefact(program, library, functions, self.options, calls, numbers)
+            return c_load.Values(program, linked)
+        return c_load.Artefact(program, linked, c_point.Point(program, library) if point else None)
 
 
 def _extern(op: Primitive, name: str) -> Function:

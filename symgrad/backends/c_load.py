@@ -13,7 +13,7 @@ from ..expr import show
 from ..ir import Dtype, Tensor, bind, extent_of, shape_of
 from ..later import Later, np
 from ..plan import Beside, Nested, Program
-from ..records import dataclass
+from ..records import dataclass, replace
 from ..source.python import Import, Module
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE
 from .c_compile import Library
@@ -41,23 +41,42 @@ NUMBERS = {
 NO_TENSORS = ("size", "option", "presence", "work")  # roles of parameters
 
 
+@dataclass(frozen=True)
+class Linked:
+    """A library, and what is known of its functions.
+
+    calls  the module that `c_compile.python_calls` gives; without it ctypes tells where arrays are
+    """
+
+    library: Library
+    printed: Sequence[Printed]
+    options: Options = DEFAULT
+    calls: Any = None
+
+    @property
+    def address(self) -> Callable[[Array], int]:
+        """What tells where the elements of an array begin."""
+        found: Callable[[Array], int] = (lambda array: array.ctypes.data) if self.calls is None else self.calls.address
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How a function is called: what gives memory, and the results that are not asked for, which are None then."""
+
+    memory: Memory
+    absent: tuple[str, ...] = ()
+
+
 class _Forward:
     """A function of the library that is given the inputs.
 
     apart  results that it has other memory for
     """
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        function: Printed,
-        options: Options,
-        address: Callable[[Array], int],
-        apart: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, program: Program, linked: Linked, word: str, apart: Sequence[str] = ()) -> None:
         self.program, self.primal = program, program.derivative.primal
-        own = {Dtype.REAL: "float32" if options.single else "float64", Dtype.INT: options.index}
+        own = {Dtype.REAL: "float32" if linked.options.single else "float64", Dtype.INT: linked.options.index}
         stored = {**STORED, **own}
         self.types = {t.name: np.dtype(stored[t.dtype]) for t in (*self.primal.tensors, *program.tensors)}
         self.defaults = tuple(o.default for o in self.primal.options)
@@ -65,20 +84,19 @@ class _Forward:
         self._results = [n for n in dict.fromkeys([*program.forward.returns, *kept]) if n not in apart]
         self.checks = _checks(program)
         refuse = self.checks._inputs if self.primal.inputs else None
-        inputs = self.primal.inputs
-        self.call = _Compiled(program, library, function, inputs, self._results, options, address, refuse)
+        self.call = _Compiled(program, linked, word, self.primal.inputs, self._results, refuse)
         self._layout = lru_cache(self.call.layout)
 
     def __call__(
-        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
+        self, inputs: Sequence[Any], options: dict[str, Any], wish: Wish
     ) -> tuple[dict[str, Array | None], Layout]:
-        """The inputs and results by name, as C has them, and what their shapes tell; None for those in `absent`."""
-        values, layout, _ = self.prepared(inputs, options, memory, absent)
-        self.call(layout, values, memory)
+        """The inputs and results by name, as C has them, and what their shapes tell."""
+        values, layout, _ = self.prepared(inputs, options, wish)
+        self.call(layout, values, wish.memory)
         return values, layout
 
     def prepared(
-        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
+        self, inputs: Sequence[Any], options: dict[str, Any], wish: Wish
     ) -> tuple[dict[str, Array | None], Layout, tuple[Any, ...]]:
         """The same before it is called; and what a layout is made of."""
         primal = self.primal
@@ -93,7 +111,7 @@ class _Forward:
         layout = self._layout(*told)
         values = {n: self.stored(n, a) for n, a in zip(primal.inputs, given, strict=True)}
         for name in self._results:
-            values[name] = None if name in absent else memory(layout.shapes[name], self.types[name])
+            values[name] = None if name in wish.absent else wish.memory(layout.shapes[name], self.types[name])
         return values, layout, told
 
     def stored(self, name: str, array: Array | None) -> Array | None:
@@ -115,54 +133,30 @@ class _Forward:
 class _Beside:
     """A function beside forward and backward."""
 
-    def __init__(
-        self,
-        beside: Beside,
-        library: Library,
-        printed: Sequence[Printed],
-        options: Options,
-        address: Callable[[Array], int],
-    ) -> None:
-        self._results = beside.results
-        self._forward = _Forward(beside.program, library, of_arrays(printed, beside.name), options, address)
+    def __init__(self, beside: Beside, linked: Linked) -> None:
+        self._results, self._forward = beside.results, _Forward(beside.program, linked, beside.name)
 
-    def __call__(
-        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
-    ) -> Any:
-        return _arranged(self._results, self._forward(inputs, options, memory, absent)[0])
+    def __call__(self, inputs: Sequence[Any], options: dict[str, Any], wish: Wish) -> Any:
+        return _arranged(self._results, self._forward(inputs, options, wish)[0])
 
 
 class _Matrix:
     """The functions of a sparse matrix, called one after the other; it is SciPy's."""
 
-    def __init__(
-        self,
-        beside: Beside,
-        library: Library,
-        printed: Sequence[Printed],
-        options: Options,
-        address: Callable[[Array], int],
-    ) -> None:
+    def __init__(self, beside: Beside, linked: Linked) -> None:
         assert beside.sparse is not None
-        self._sparse, self._results, self._integers = beside.sparse, beside.results, np.dtype(options.index)
-        values, parts = of_arrays(printed, beside.values), beside.sparse.parts
-        self._values = _Forward(beside.program, library, values, options, address, parts)
-        self._real = self._values.types[parts[0]]
-        if (program := beside.sparse.pattern) is None:
-            return
-
-        def compiled(word: str) -> _Compiled:
+        self._sparse, self._results, self._integers = beside.sparse, beside.results, np.dtype(linked.options.index)
+        self._values = _Forward(beside.program, linked, beside.values, beside.sparse.parts)
+        self._real = self._values.types[beside.sparse.parts[0]]
+        if (program := beside.sparse.pattern) is not None:
             inputs = program.derivative.primal.inputs
-            return _Compiled(program, library, of_arrays(printed, word), inputs, (), options, address)
+            self._room = _Compiled(program, linked, beside.room, inputs, ())
+            self._pattern = _Compiled(program, linked, beside.pattern, inputs, ())
 
-        self._room, self._pattern = compiled(beside.room), compiled(beside.pattern)
-
-    def pattern(
-        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
-    ) -> Pattern:
+    def pattern(self, inputs: Sequence[Any], options: dict[str, Any], wish: Wish) -> Pattern:
         """The shape, where each row begins among the entries, and their columns."""
-        matrix = self._sparse
-        values, layout, told = self._values.prepared(inputs, options, memory)
+        matrix, memory = self._sparse, wish.memory
+        values, layout, told = self._values.prepared(inputs, options, Wish(memory))
         shape = tuple([extent_of(e, layout.sizes, layout.options) for e in matrix.shape])
         if matrix.pattern is None:
             indptr, indices = (np.array(some, self._integers) for some in (matrix.indptr, matrix.indices))
@@ -174,27 +168,20 @@ class _Matrix:
         return shape, indptr, indices[: indptr[-1]]
 
     def values(
-        self,
-        pattern: Pattern,
-        inputs: Sequence[Any],
-        options: dict[str, Any],
-        memory: Memory,
-        absent: Sequence[str] = (),
+        self, pattern: Pattern, inputs: Sequence[Any], options: dict[str, Any], wish: Wish
     ) -> tuple[Any, ...]:
         """The results, and the entries at the places of a pattern."""
-        values, layout, _ = self._values.prepared(inputs, options, memory, absent)
+        values, layout, _ = self._values.prepared(inputs, options, wish)
         _, indptr, indices = pattern
-        data = memory(indices.shape, self._real)
+        data = wish.memory(indices.shape, self._real)
         values |= {INDPTR: indptr, INDICES: indices, **dict.fromkeys((DATA, *self._sparse.parts), data)}
-        self._values.call(layout, values, memory)
+        self._values.call(layout, values, wish.memory)
         return (*_arranged(self._results, values), data)
 
-    def __call__(
-        self, inputs: Sequence[Any], options: dict[str, Any], memory: Memory, absent: Sequence[str] = ()
-    ) -> tuple[Any, ...]:
+    def __call__(self, inputs: Sequence[Any], options: dict[str, Any], wish: Wish) -> tuple[Any, ...]:
         """The results, and the matrix as SciPy has it."""
-        shape, indptr, indices = pattern = self.pattern(inputs, {**options}, memory)
-        *found, data = self.values(pattern, inputs, options, memory, absent)
+        shape, indptr, indices = pattern = self.pattern(inputs, {**options}, wish)
+        *found, data = self.values(pattern, inputs, options, wish)
         return (*found, sparse.csr_array((data, indices, indptr), shape=shape))
 
 
@@ -202,32 +189,22 @@ class Values:
     """The functions beside forward and backward, each by its name: it returns what the printed NumPy returns.
 
     An argument is copied only where it is not contiguous, or of another type.
-
-    calls  the module that `c_compile.python_calls` gives; without it ctypes tells where arrays are
     """
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        printed: Sequence[Printed],
-        options: Options = DEFAULT,
-        calls: Any = None,
-    ) -> None:
+    def __init__(self, program: Program, linked: Linked) -> None:
+        options = linked.options
         self.single = options.single  # real numbers are float32
         self.integers = np.dtype(options.index)  # those in arrays
         self.accumulates = options.accumulate  # to what is in the gradients' arrays
         self.remark = ""  # on how it was linked
         self.threads = options.openmp  # which a copy of the process does not have
-        self._memory: Memory = np.empty
-        self._absent: tuple[str, ...] = ()
-        self._address = (lambda array: array.ctypes.data) if calls is None else calls.address
+        self._wish = Wish(np.empty)
         self._beside: dict[str, Callable[..., Any]] = {}
         for b in program.beside:
             if b.sparse is None:
-                self._beside[b.name] = _Beside(b, library, printed, options, self._address)
+                self._beside[b.name] = _Beside(b, linked)
             else:
-                matrix = _Matrix(b, library, printed, options, self._address)
+                matrix = _Matrix(b, linked)
                 self._beside |= {b.name: matrix, b.pattern: matrix.pattern, b.values: matrix.values}
 
     def __getattr__(self, name: str) -> Any:
@@ -237,23 +214,24 @@ class Values:
         first = name.endswith("_values")  # the pattern
 
         def function(*inputs: Any, **options: Any) -> Any:
-            return found(*inputs[:first], inputs[first:], options, self._memory, self._absent)
+            return found(*inputs[:first], inputs[first:], options, self._wish)
 
         return function
 
     def without(self, *names: str) -> Self:
         """The same, of which these results of a function beside forward and backward are not asked for: NULL goes for
         them, and None comes back."""
-        found = copy.copy(self)
-        found._absent = names
-        return found
+        return self._wishing(replace(self._wish, absent=names))
 
     @property
     def filled(self) -> Self:
         """The same, with memory for results that is full of what nobody would take for one: what is not written is
         seen."""
+        return self._wishing(replace(self._wish, memory=_filled))
+
+    def _wishing(self, wish: Wish) -> Self:
         found = copy.copy(self)
-        found._memory = _filled
+        found._wish = wish
         return found
 
 
@@ -266,22 +244,14 @@ class Artefact(Values):
     point  what calls a function of numbers
     """
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        printed: Sequence[Printed],
-        options: Options = DEFAULT,
-        calls: Any = None,
-        point: Point | None = None,
-    ) -> None:
-        super().__init__(program, library, printed, options, calls)
+    def __init__(self, program: Program, linked: Linked, point: Point | None = None) -> None:
+        super().__init__(program, linked)
         primal, derivative = program.derivative.primal, program.derivative
         self._program, self._primal, self._point = program, primal, point
         self._gradients, self._seeds = dict(derivative.gradients), [seed for _, seed in derivative.seeds]
-        found, backward = [*self._gradients.values(), *primal.outputs], of_arrays(printed, "backward")
-        self._forward = _Forward(program, library, of_arrays(printed, "forward"), options, self._address)
-        self._backward = _Compiled(program, library, backward, program.saved, found, options, self._address)
+        found = [*self._gradients.values(), *primal.outputs]
+        self._forward = _Forward(program, linked, "forward")
+        self._backward = _Compiled(program, linked, "backward", program.saved, found)
         self._of_saved = lru_cache(self._backward.layout)
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -291,7 +261,7 @@ class Artefact(Values):
             if at_once is not None:
                 return at_once
         program, primal = self._program, self._primal
-        values, layout = self._forward(inputs, options, self._memory)
+        values, layout = self._forward(inputs, options, self._wish)
         outputs = tuple([_result(values[n]) for n in program.forward.returns])
         saved = [values[n] if n in primal.inputs else _result(values[n]) for n in program.saved]
         saved += [layout.sizes[n] for n in program.saved_sizes]
@@ -328,10 +298,10 @@ class Artefact(Values):
             gradient = self._gradients.get(name)
             if not need or gradient is None or not layout.present.get(name, True):
                 continue
-            values[gradient] = found = self._memory(layout.shapes[gradient], self._forward.types[gradient])
+            values[gradient] = found = self._wish.memory(layout.shapes[gradient], self._forward.types[gradient])
             if self.accumulates:
                 found[...] = 0 if before.get(name) is None else before[name]
-        self._backward(layout, values, self._memory)
+        self._backward(layout, values, self._wish.memory)
         return tuple([_result(values.get(self._gradients.get(n, ""))) for n in primal.inputs])
 
     def _cotangents(self, grad_output: Any, layout: Layout) -> dict[str, Array | None]:
@@ -369,25 +339,23 @@ class _Compiled:
 
     names    the tensors that it is called with, some of which may be absent
     results  those whose shapes are asked for
-    address  where the elements of an array begin
     refuse   what raises an error where the tensors do not fit
     """
 
     def __init__(
         self,
         program: Program,
-        library: Library,
-        function: Printed,
+        linked: Linked,
+        word: str,
         names: Sequence[str],
         results: Sequence[str],
-        options: Options,
-        address: Callable[[Array], int],
         refuse: Callable[..., Any] | None = None,
     ) -> None:
-        self._program, self._library, self._function = program, library, function
-        self._names, self._results, self._address, self._refuse = names, results, address, refuse
-        self._kinds = NUMBERS | ({REAL: ctypes.c_float} if options.single else {})
-        self._call = getattr(library.functions, function.name)
+        self._program, self._library = program, linked.library
+        self._function = function = of_arrays(linked.printed, word)
+        self._names, self._results, self._address, self._refuse = names, results, linked.address, refuse
+        self._kinds = NUMBERS | ({REAL: ctypes.c_float} if linked.options.single else {})
+        self._call = getattr(linked.library.functions, function.name)
         result = function.function.result
         self._call.restype = None if result is None else NUMBERS[result.of]
         kinds = (ctypes.c_void_p if p.type.pointer else self._kinds[p.type.of] for p in function.parameters)
@@ -396,8 +364,8 @@ class _Compiled:
         self._arrays = [(k, tensor) for k, p, tensor in tensors if p.type.pointer]
         self._numbers = [(k, tensor) for k, p, tensor in tensors if not p.type.pointer]
         work = [(k, p.type.of) for k, p in enumerate(function.parameters) if p.role == "work"]
-        real = np.float32 if options.single else np.float64
-        self._work = [(k, np.dtype(options.index if of == INTEGER else real)) for k, of in work]
+        real = np.float32 if linked.options.single else np.float64
+        self._work = [(k, np.dtype(linked.options.index if of == INTEGER else real)) for k, of in work]
 
     def layout(
         self,

@@ -140,9 +140,9 @@ def test_booleans_are_booleans_and_not_copied():
 
 def test_memory_is_filled_for_the_check_alone():
     f = loaded(NUMBERS[0])
-    assert f._memory is np.empty
-    assert np.isnan(f.filled._memory((3,), np.dtype(float))).all()
-    assert f._memory is np.empty
+    assert f._wish.memory is np.empty
+    assert np.isnan(f.filled._wish.memory((3,), np.dtype(float))).all()
+    assert f._wish.memory is np.empty
 
 
 def test_the_check_sees_what_is_not_written():
