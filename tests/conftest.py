@@ -11,6 +11,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 LONG = ("long", "longest")  # marks of tests, and options of a run
 
 
+class NamedAtOnce:
+    """A test that fails is named when it does: a run that is stopped before its summary has said what it knew."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.terminal.write_line(f"\n{report.nodeid} failed in its {report.when} after {report.duration:.0f} s", red=True)
+
+
 def pytest_configure(config):
     """What takes long is left out of a run of everything; who names a file or a test has all of it."""
     for mark in LONG:
@@ -18,6 +30,11 @@ def pytest_configure(config):
             setattr(config.option, mark, config.workerinput[mark])
         elif config.args_source is config.ArgsSource.ARGS:
             setattr(config.option, mark, True)
+
+
+def pytest_sessionstart(session):
+    if terminal := session.config.pluginmanager.get_plugin("terminalreporter"):
+        session.config.pluginmanager.register(NamedAtOnce(terminal))
 
 
 @pytest.hookimpl(optionalhook=True)

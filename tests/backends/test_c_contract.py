@@ -87,7 +87,7 @@ MISTAKES = {
 
 OF_GROUPS = {
     "the first group again": ("group * right_group", "first_group * right_group"),
-    "a group too long": ("? term + 1 : 0", "? term + 1 : 1"),
+    "the last of each group": ("term + 1 < terms", "term + 2 < terms"),
     "what lies beyond": ("j < width ?", "1 ?"),
 }
 

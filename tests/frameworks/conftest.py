@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -24,8 +25,10 @@ def framework(request_name, config):
 
 
 @pytest.fixture(scope="session")
-def torch(pytestconfig):
-    """torch, on one thread."""
+def torch(pytestconfig, tmp_path_factory):
+    """torch, on one thread; its compiler waits for no process beside this one, and for no lock of another run."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path_factory.mktemp("inductor"))
     module = framework("torch", pytestconfig)
     module.set_num_threads(1)
     return module
