@@ -20,7 +20,8 @@ class NamedAtOnce:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            self.terminal.write_line(f"\n{report.nodeid} failed in its {report.when} after {report.duration:.0f} s", red=True)
+            said = f"\n{report.nodeid} failed in its {report.when} after {report.duration:.0f} s"
+            self.terminal.write_line(said, red=True)
 
 
 def pytest_configure(config):

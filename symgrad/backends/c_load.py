@@ -196,6 +196,7 @@ class Values:
         self.single = options.single  # real numbers are float32
         self.integers = np.dtype(options.index)  # those in arrays
         self.accumulates = options.accumulate  # to what is in the gradients' arrays
+        self.contracts = True  # a*b + c is rounded once where the compiler likes
         self.remark = ""  # on how it was linked
         self.threads = options.openmp  # which a copy of the process does not have
         self._wish = Wish(np.empty)

@@ -166,8 +166,11 @@ def memory_faults(call: Call, results: dict[str, Any], case: Case) -> list[tuple
     return faults
 
 
-def manners(call: Call, subsets: list[tuple[bool, ...]]) -> list[tuple[str, str]]:
-    """How backward behaves when it is asked otherwise: again, for fewer gradients, without a grad_output."""
+def manners(call: Call, subsets: list[tuple[bool, ...]], apart: Mapping[str, Array]) -> list[tuple[str, str]]:
+    """How backward behaves when it is asked otherwise: again, for fewer gradients, without a grad_output.
+
+    apart  how far a gradient may lie from itself where others are asked for, per element; nothing, where none is given
+    """
     faults: list[tuple[str, str]] = []
     function = call.function
     if not has_backward(function):
@@ -177,7 +180,8 @@ def manners(call: Call, subsets: list[tuple[bool, ...]]) -> list[tuple[str, str]
         if isinstance(grads, Exception):
             return [(function.name, f"with needs_input_grad={needs}, raises {_told(grads)}")]
         wanted = tuple(grad if need else None for need, grad in zip(needs, call.grads, strict=True))
-        faults += [(name, f"is another with needs_input_grad={needs}") for name in _others(call, grads, wanted)]
+        others = _others(call, grads, wanted, apart)
+        faults += [(name, f"is another with needs_input_grad={needs}") for name in others]
     return [*faults, *_overwritten(call), *_omitted(call), *_partial(call)]
 
 
@@ -194,15 +198,26 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _others(call: Call, grads: tuple[Any, ...], wanted: tuple[Any, ...] | Exception) -> list[str]:
+def _others(
+    call: Call, grads: tuple[Any, ...], wanted: tuple[Any, ...] | Exception, apart: Mapping[str, Array] | None = None
+) -> list[str]:
     """The gradients that are not those that are wanted; all of them, where these are refused."""
     if isinstance(wanted, Exception):
         return [f"grad_{name}" for name in call.function.inputs]
+
+    def same(name: str, a: Array, b: Array) -> bool:
+        if np.array_equal(a, b, equal_nan=True):
+            return True
+        margin = (apart or {}).get(gradient_key(name, call.function.outputs))
+        if margin is None or np.shape(a) != np.shape(b):
+            return False
+        equal = (a == b) | (np.isnan(a) & np.isnan(b))
+        with np.errstate(invalid="ignore"):  # inf - inf
+            return bool(np.all(equal | (abs(np.subtract(a, b, dtype=float)) <= margin)))
+
     pairs = zip(call.function.inputs, grads, wanted, strict=True)
     return [
-        f"grad_{name}"
-        for name, a, b in pairs
-        if (a is None) != (b is None) or (a is not None and not np.array_equal(a, b, equal_nan=True))
+        f"grad_{name}" for name, a, b in pairs if (a is None) != (b is None) or (a is not None and not same(name, a, b))
     ]
 
 

@@ -315,7 +315,7 @@ class _Checking:
         first, *others = layouts(case, self.full)
         call = self._called(point, first)
         if call is not None and (point.format is DOUBLE or self.single) and not self.found.failures:
-            for name, said in manners(call, combinations(self.function, self.full)):
+            for name, said in manners(call, combinations(self.function, self.full), self._apart(point)):
                 self.found.fail("float32" if self.single else "float64", name, said, case)
         for layout in others:
             if not self.found.failures:
@@ -324,6 +324,25 @@ class _Checking:
             if not self.found.failures:
                 self._called(point, first, absent)
         self.tell("calling", None)
+
+    def _apart(self, point: _Point) -> dict[str, Array]:
+        """How far a result may lie from itself in a call that asks for others beside it: nowhere, but where a compiler
+        contracts a*b + c as it likes in each branch."""
+        if not getattr(self.artefact, "contracts", False):
+            return {}
+        expected = expected_of(self.function, point.case, point.truth)
+        return {n: self._limits(point, n).apart(array).reshape(shape) for n, (array, shape) in expected.items()}
+
+    def _limits(self, point: _Point, name: str) -> Limits:
+        """What a result may be off by."""
+        case = point.case
+        magnitude = max(
+            (float(np.max(np.abs(v), initial=0.0)) for v in case.seeds.values() if v is not None), default=0.0
+        )
+        terms = sum(np.size(v) for v in case.inputs.values() if v is not None) // max(case.count, 1)
+        lowest = 0.0 if self.language == self.to else LOWEST[point.format] * max(1.0, magnitude)
+        infinite = name in point.truth.outputs
+        return Limits(name, point.bounds, point.condition[name], terms, magnitude, lowest, point.format, infinite)
 
     def _left_out(self, case: Case) -> list[tuple[str, ...]]:
         """Results that need not be asked for: each, all but each, and all; once for each set of inputs given."""
@@ -362,10 +381,6 @@ class _Checking:
                 self.found.fail(stage, self.function.name, f"raises {type(error).__name__}: {error}", case)
             return None
         expected = expected_of(self.function, case, found)
-        magnitude = max(
-            (float(np.max(np.abs(v), initial=0.0)) for v in case.seeds.values() if v is not None), default=0.0
-        )
-        terms = sum(np.size(v) for v in case.inputs.values() if v is not None) // max(case.count, 1)
         with mp.workprec(found.bits):
             for name, (array, shape) in expected.items():
                 value = results.get(name)
@@ -375,10 +390,8 @@ class _Checking:
                 if wrong:
                     self.found.fail(stage, name, wrong, case)
                     continue
-                lowest = 0.0 if self.language == self.to else LOWEST[chosen] * max(1.0, magnitude)
-                condition, infinite = point.condition[name], name in found.outputs
-                limits = Limits(name, bounds, condition, terms, magnitude, lowest, chosen, infinite)
-                self._judge(stage, name, array, np.asarray(value).reshape(array.shape), limits, case)
+                value = np.asarray(value).reshape(array.shape)
+                self._judge(stage, name, array, value, self._limits(point, name), case)
         for name, said in memory_faults(call, results, case):
             self.found.fail("memory", name, said, case)
         return call

@@ -151,10 +151,28 @@ class Limits:
         """The running bound of the text, per element."""
         return None if self.bounds is None else self.bounds.arrays.get(self.name)
 
+    @property
+    def floor(self) -> float:
+        """What an error may be, however small the result is."""
+        return 4 * self.format.tiny + self.lowest
+
+    def rounding(self, bound: float, size: float) -> float:
+        """What the text may be off by at an element of this running bound and this size."""
+        return SLACK * (bound * self.format.unit + 4 * self.format.unit * size) + self.floor
+
+    def apart(self, truth: Array) -> Array:
+        """How far two results of the text may lie apart, where a compiler rounds each of its branches as it likes."""
+        known: Any = self.bound
+        found = np.full(truth.shape, np.inf)
+        for position, expected in np.ndenumerate(truth):
+            if known is not None and mp.isfinite(expected):
+                found[position] = 2 * self.rounding(float(known[position].err), abs(float(expected)))
+        return found
+
 
 def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
     """Judge every element that has a finite truth, and infinite ones where they are told."""
-    unit, tiny, huge = limits.format.unit, limits.format.tiny, limits.format.huge
+    unit, huge = limits.format.unit, limits.format.huge
     known: Any = limits.bound
     notes = limits.bounds.notes if limits.bounds is not None else BLINDLY
     for position, expected in np.ndenumerate(truth):
@@ -175,13 +193,9 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
                 yield Judged(verdict, position, expected, obtained, np.inf, 1 / unit)
             continue
         error = abs(to_float((mpmath.mpf(obtained) - expected)._mpf_))
-        floor = 4 * tiny + limits.lowest
+        floor = limits.floor
         budget = (ROUNDINGS + np.sqrt(limits.terms) + notes.floor) * unit * scale + floor
-        limit = (
-            BLIND * max(budget, unit * limits.magnitude)
-            if bound is None
-            else SLACK * (bound * unit + 4 * unit * size) + floor
-        )
+        limit = BLIND * max(budget, unit * limits.magnitude) if bound is None else limits.rounding(bound, size)
         ulps = error / scale / (2 * unit) if error > floor and np.isfinite(scale) and scale else 0.0
         verdict = "fine"
         if error > limit and not excused:
