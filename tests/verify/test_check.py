@@ -275,6 +275,23 @@ def test_two_gradients_may_not_share_memory():
     assert "shares memory" in str(check(d, files, "numpy", numpy_module(files)))
 
 
+@pytest.mark.parametrize(
+    ("contracts", "factor", "right"), [(True, 1 + 2**-52, True), (True, 1 + 1e-12, False), (False, 1 + 2**-52, False)]
+)
+def test_gradients_that_are_asked_for_alone_differ_in_rounding_where_a_compiler_contracts(contracts, factor, right):
+    files = numpy_files("layer_norm")
+    module = numpy_module(files)
+
+    def backward(saved, grad_output=None, needs_input_grad=(True, True, True)):
+        grads = module.backward(saved, grad_output, needs_input_grad)
+        return tuple(g if g is None or all(needs_input_grad) else g * factor for g in grads)
+
+    artefact = SimpleNamespace(forward=module.forward, backward=backward, contracts=contracts)
+    report = check(FUNCTIONS["layer_norm"](), files, "numpy", artefact)
+    assert report.ok is right, report
+    assert right or "is another with needs_input_grad" in str(report)
+
+
 @pytest.mark.parametrize("zeros", [True, False])
 def test_lapack_may_refuse_none_where_it_refuses_zeros(zeros):
     """0 times what has overflowed is no number."""
