@@ -187,6 +187,9 @@ MENDED = {
     "the shortest of lengths, by their order": (
         "f(b[n,m], h[k]): d[i,j] = h[i] - sqrt(sum[l](b[j,l]**2)); o[i,j] = argsort(d)[i,j]; out[i] = d[i,o[i,0]]"
     ),
+    "a branch on a number that is given": (
+        "f(x[n,m], y[k], s: int)[i:k] = where(i > s, x[s,i//2]**2*y[i], 2)"
+    ),
     "a length at a place that is given": "f(b[n,m], t: int): d[i] = sqrt(sum[l](b[i,l]**2)); out = d[t]",
     "a sum over the letter of what is asked around it": (
         "f(x[n,m], q[n,n], u[m], b[p,k]): y[i,j] = sum[l](q[i,l]*x[l,j]); h[i] = sum[j](y[i,j]*u[j]**2); "

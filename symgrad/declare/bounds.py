@@ -136,14 +136,24 @@ class Preconditions:
         """
         while True:
             here = replace(domain, facts=self.facts)
-            found = here.needs(s, size, everywhere) or []
-            if not found or all(need.conditions for need in (*found, *(here.needs(s, size, here) or ()))):
+            found = self._told_before(here.needs(s, size, everywhere))
+            if not found or all(need.conditions for need in (*found, *self._told_before(here.needs(s, size, here)))):
                 return found
             steps = [c for i in indices(s) if (c := coefficient(s, i)) is not None]
             divisors = [n.args[1] for n in postorder(s) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
             unsaid = (apply("ge", number, 1) for number in divisors if not indices(number))
             if not any(self.at_least(step, 0) for step in steps) and not any(map(self.require, unsaid)):
                 return None
+
+    def _told_before(self, needs: Sequence[Need] | None) -> list[Need]:
+        """What is missing, by what is known before the data are."""
+
+        def of_data(condition: Expr) -> bool:
+            return any(r.name in self.tensors for r in refs(condition))
+
+        return [
+            replace(n, conditions=tuple(c for c in n.conditions if not of_data(c.condition))) for n in needs or ()
+        ]
 
 
 def _cases(s: Expr, domain: Domain) -> Iterator[tuple[Expr, Domain]]:
