@@ -24,6 +24,7 @@ from ..expr import (
     renewed,
     size,
     substitute,
+    terms_of,
     total,
     transformer,
 )
@@ -82,11 +83,8 @@ def cells(derivative: Derivative, opaque: set[str], multiples: bool = False) -> 
     writers = Counter((e.target, e.subscripts) for e in primal.statements)
     named = (e for e in primal.statements if e.target in opaque and e.where is None)
     recognised = Recognised([e for e in named if writers[e.target, e.subscripts] == 1] if multiples else [])
-    found = []
-    for _, seed in units:
-        seeds: dict[Expr, Expr] = {other: ONE if other == seed else ZERO for _, other in units}
-        put = transformer(of_units)
-        found.append([put(cell) for cell in _written_out([r for _, r in results], joint, opaque, seeds, recognised)])
+    product = _Product([r for _, r in results], [r for _, r in units], joint, opaque, recognised)
+    found = [product.of(seed) for _, seed in units]
     above, below = [element for element, _ in units], [element for element, _ in results]
     if derivative.kind == "jvp":
         above, below, found = below, above, [list(row) for row in zip(*found, strict=True)]
@@ -177,22 +175,61 @@ def _is_pack(s: Expr, primal: Function) -> bool:
     return isinstance(s, Index) and s.name in primal.packs
 
 
-def _written_out(
-    elements: Sequence[Ref], joint: Function, opaque: set[str], seeds: dict[Expr, Expr], recognised: Recognised
-) -> list[Expr]:
-    """The elements by their equations, and so on down to the inputs and what is opaque."""
-    done: dict[Expr, Expr] = dict(seeds)
+class _Product:
+    """A product with the Jacobian, element by element: by the equations, and so on down to the inputs, the seeds and
+    what is opaque. It is linear in the seeds: of one that is 1 beside others that are 0, what does not read it is 0.
+    """
 
-    def bodies(r: Expr) -> list[Expr]:
-        writers = joint.writers.get(r.name, ()) if isinstance(r, Ref) and r.name not in opaque else ()
-        found = [e for e in writers if e.subscripts == r.args]
-        return [e.body if e.where is None else apply("select", e.where, e.body, ZERO) for e in found]
+    def __init__(
+        self, results: Sequence[Ref], seeds: Sequence[Ref], joint: Function, opaque: set[str], recognised: Recognised
+    ) -> None:
+        self._results, self._recognised = results, recognised
+        self._terms: dict[Expr, list[tuple[Expr, int]]] = {}  # with their signs
+        self._readers: dict[Expr, list[tuple[Expr, int]]] = {seed: [] for seed in seeds}  # of what reads a seed
+        self._still: dict[Expr, Expr] = {}  # what reads none
+        unwritten = set(joint.outputs) - opaque - set(joint.inputs)  # a gradient that nothing contributes to is 0
 
-    for node in pending(elements, done, lambda r: refs(*bodies(r))):
-        assert isinstance(node, Ref)
-        if node.name in joint.writers and node.name not in opaque:
-            terms = (substitute(body, {r: done[r] for r in refs(body)}) for body in bodies(node))
-            done[node] = recognised(total(terms))
-        else:  # a gradient that nothing contributes to is 0
-            done[node] = ZERO if node.name in set(joint.outputs) - opaque - set(joint.inputs) else node
-    return [done[element] for element in elements]
+        def bodies(r: Expr) -> list[Expr]:
+            writers = joint.writers.get(r.name, ()) if isinstance(r, Ref) and r.name not in opaque else ()
+            found = [e for e in writers if e.subscripts == r.args]
+            return [e.body if e.where is None else apply("select", e.where, e.body, ZERO) for e in found]
+
+        done: set[Expr] = {*seeds}
+        for node in pending(results, done, lambda r: refs(*bodies(r))):
+            assert isinstance(node, Ref)
+            done.add(node)
+            terms = [term for body in bodies(node) for term in terms_of(body)]
+            moving = [(r, k) for k, (term, _) in enumerate(terms) for r in refs(term) if r in self._readers]
+            for r, k in moving:
+                self._readers[r].append((node, k))
+            if moving:
+                self._readers[node], self._terms[node] = [], terms
+            elif node.name in joint.writers and node.name not in opaque:
+                self._still[node] = self._value(terms, {})
+            else:
+                self._still[node] = ZERO if node.name in unwritten else node
+        self._order = {node: number for number, node in enumerate(self._readers)}
+
+    def of(self, seed: Ref) -> list[Expr]:
+        """The elements of the product with the unit vector of a seed."""
+        reached: dict[Expr, set[int]] = {}  # which of their terms
+        rest: list[Expr] = [seed]
+        while rest:
+            for node, k in self._readers[rest.pop()]:
+                if node not in reached:
+                    reached[node] = set()
+                    rest.append(node)
+                reached[node].add(k)
+        values: dict[Expr, Expr] = {seed: ONE}
+        for node in sorted(reached, key=self._order.__getitem__):
+            values[node] = self._value([self._terms[node][k] for k in sorted(reached[node])], values)
+        put = transformer(of_units)
+        return [put(values[r]) if r in values else self._still.get(r, ZERO) for r in self._results]
+
+    def _value(self, terms: Sequence[tuple[Expr, int]], values: dict[Expr, Expr]) -> Expr:
+        """The sum of terms, by what they are computed from."""
+        found: Expr = ZERO
+        for term, sign in terms:
+            part = substitute(term, {r: values[r] if r in values else self._still.get(r, ZERO) for r in refs(term)})
+            found = found + part if sign > 0 else found - part
+        return self._recognised(found)

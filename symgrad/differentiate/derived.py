@@ -215,17 +215,19 @@ class _Cells:
         self.locals: list[Result] = []
 
     def _rows(self, derivative: Derivative) -> list[Row]:
-        return [
-            (row, [(column, cell) for name in self.inputs for column, cell in own if column.name == name])
-            for row, own in cells(derivative, set(self.primal.writers), multiples=True)
-            if row.name in self.outputs
-        ]
+        found = cells(derivative, set(self.primal.writers), multiples=True)
+        columns: dict[str, list[int]] = {name: [] for name in self.inputs}
+        for k, (column, _) in enumerate(found[0][1]):  # the same in each row
+            if column.name in columns:
+                columns[column.name].append(k)
+        order = [k for some in columns.values() for k in some]
+        return [(row, [own[k] for k in order]) for row, own in found if row.name in self.outputs]
 
     def _operations(self, rows: Sequence[Row]) -> int:
         """How many operations values and cells take together."""
         form = OneForm()
         bodies = [form(e.body) for e in self.primal.statements]
-        bodies += [form(cell) for _, row in rows for _, cell in row]
+        bodies += [form(cell) for _, row in rows for _, cell in row if cell is not ZERO]
         return sum(isinstance(node, Apply) and node.op != "neg" for node in postorder(*bodies))
 
     def function(

@@ -66,7 +66,12 @@ def _writes_once(e: Equation, facts: Facts) -> bool:
 
 def disjoint_writes(e: Equation, others: Iterable[Equation], facts: Facts = NOTHING) -> bool:
     """True: none of the other equations writes an element that `e` writes. False: not proved."""
-    return all(_on_one_element(e, other, _renamed(e, other), facts).empty() for other in others)
+    literal = [(axis, s) for axis, s in enumerate(e.subscripts) if is_exact(s)]
+
+    def near(other: Equation) -> bool:
+        return all(other.subscripts[a] is s or not is_exact(other.subscripts[a]) for a, s in literal)
+
+    return all(_on_one_element(e, other, _renamed(e, other), facts).empty() for other in others if near(other))
 
 
 def _renamed(e: Equation, other: Equation) -> dict[Expr, Expr]:

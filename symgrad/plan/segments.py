@@ -15,7 +15,7 @@ from dataclasses import field
 
 from ..domain import Facts
 from ..errors import UnsupportedError
-from ..expr import ZERO, Const, Expr, Index, Ref, apply, const, index, indices, ref, refs, substitute, transform
+from ..expr import ZERO, Const, Expr, Index, Ref, apply, const, index, indices, ref, refs, show, substitute, transform
 from ..expr.names import Names
 from ..expr.sizes import as_integer, count, terms, tidy
 from ..ir import (
@@ -103,7 +103,8 @@ class Segments:
         for name, axis in self.axes.items():
             more = as_integer(self.tensors[name].shape[axis] - self.extent)
             if more is None or more < 0:
-                raise NoCheckpoints(f"{name} has no element for each of its steps")
+                size, steps = show(self.tensors[name].shape[axis]), show(self.extent)
+                raise NoCheckpoints(f"{name} has {size} elements, which are not its {steps} steps and a few more")
             self.held[name] = more
 
     def peeled(self, equations: Sequence[Equation]) -> list[Equation]:
@@ -402,7 +403,7 @@ def segments(
         own = {name for name, _ in loop.axes}
         from_it = {n for n in written & read if not reached(reads, [n]).isdisjoint(own)} - {*primal.outputs}
         needed = any(as_integer(size - loop.extent) is not None for n in from_it for size in tensors[n].shape)
-        if needed and own.isdisjoint(primal.outputs):
+        if (needed or own & from_it) and own.isdisjoint(primal.outputs):
             found.append(loop)
     if not found:
         return None
