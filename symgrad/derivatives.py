@@ -4,13 +4,12 @@ Hessians. Each is derived and simplified here, the same for all languages."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from .backends import DERIVED, SPARSE
 from .backends.options import unperturbed, with_respect_to
 from .declare import Declared, to_sympy
 from .differentiate import (
@@ -26,7 +25,6 @@ from .differentiate import (
     gradient_of,
     hessian_of,
     in_values,
-    is_sparse,
     jacobian_equations,
     jacobian_of,
     perturbations,
@@ -40,8 +38,9 @@ from .differentiate import (
 from .errors import TargetError, UnsupportedError
 from .expr import ref
 from .ir import Derivative, Function, as_declared, names_of, single, with_names
+from .kinds import DERIVED, SPARSE, is_sparse, kind_of
 from .later import sympy
-from .records import replace
+from .records import dataclass, replace
 from .simplify import shorter, simplify, stable
 
 Declaration = Function | Declared
@@ -154,44 +153,83 @@ def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) 
 def asked_for(function: Function, what: str, wrt: Sequence[str], loops: bool = False) -> Function:
     """The function of a name in a file: what is derived of the declaration, or the declaration; as a language of
     `loops` computes it best."""
-    if what == "gauss_newton" and loops:
-        return _derived_as(function, what, wrt, lines=True)
-    return function if what == "forward" else derived(function, what, wrt)
+    if what == "forward":
+        return function
+    return _derived_as(function, what, wrt, loops) if loops else derived(function, what, wrt)
 
 
-def _derived_as(declaration: Declaration, what: str, wrt: str | Sequence[str], lines: bool = False) -> Function:
-    """The same; `lines` as `gauss_newton_of` takes it."""
+def _derived_as(declaration: Declaration, what: str, wrt: str | Sequence[str], loops: bool = False) -> Function:
+    """The same, maybe for a language of loops."""
     if what not in (*DERIVED, *SPARSE):
         known = ", ".join((*DERIVED, *SPARSE))
         raise TargetError(f"{what!r} is nothing that is derived of a function; choose from {known}.")
-    function, asked, second = as_function(declaration), with_respect_to(wrt), what == "hessian"
+    function, asked = as_function(declaration), with_respect_to(wrt)
     if is_sparse(what):
         return entries_of(function, what, asked)[0]
-    inputs, moves = unperturbed(asked), perturbations(function, asked)
-    if moves and (second or what == "hvp"):
+    kind, inputs, moves = kind_of(what), unperturbed(asked), perturbations(function, asked)
+    if moves and kind.second:
         raise _no_perturbation(function, what)
-    if second or what in ("jacobian", "gauss_newton"):
-        function = by_components(function)
-    derivative = derive(function)
-    inputs = chosen(derivative, inputs)
-    if what == "jvp":
-        found = _swept(derivative.primal, moves, lambda f: tangent(f, inputs))
-        return resting(pushed_of(replace(found, seeds=_in_order(found.seeds, inputs))), moves)
-    if what == "hvp":
-        return curved_of(_curved(gradient_of(derivative, inputs), inputs), derivative.primal)
-    if moves:
-        derivative = _swept(derivative.primal, moves, differentiate)
-    if what in ("gradient", "value_and_gradient"):
-        return resting(gradient_of(derivative, inputs, value=what == "value_and_gradient"), moves)
-    of = derive(gradient_of(derivative, inputs, value=True)) if second else derivative
-    others = _others(of, inputs, moves)
-    if what == "hessian":
-        function = hessian_of(derivative.primal, of, others, inputs)
-    elif what == "jacobian":
-        function = jacobian_of(of, others, inputs)
-    else:
-        function = gauss_newton_of(of, others, inputs, lines)
-    return resting(shorter(function, of.primal.writers), moves)
+    derivative = derive(by_components(function) if kind.cells else function)
+    by = _By(chosen(derivative, inputs), moves, loops)
+    return resting(DERIVATIONS[what](derivative, by), moves)
+
+
+@dataclass(frozen=True)
+class _By:
+    """With respect to which inputs something is derived, how these are perturbed, and whether in loops."""
+
+    inputs: tuple[str, ...]
+    moves: Perturbations
+    loops: bool
+
+
+def _gradient(derivative: Derivative, by: _By) -> Function:
+    return gradient_of(_moved(derivative, by), by.inputs)
+
+
+def _value_and_gradient(derivative: Derivative, by: _By) -> Function:
+    return gradient_of(_moved(derivative, by), by.inputs, value=True)
+
+
+def _jacobian(derivative: Derivative, by: _By) -> Function:
+    of = _moved(derivative, by)
+    return shorter(jacobian_of(of, _others(of, by.inputs, by.moves), by.inputs), of.primal.writers)
+
+
+def _gauss_newton(derivative: Derivative, by: _By) -> Function:
+    of = _moved(derivative, by)
+    return shorter(gauss_newton_of(of, _others(of, by.inputs, by.moves), by.inputs, by.loops), of.primal.writers)
+
+
+def _hessian(derivative: Derivative, by: _By) -> Function:
+    of = derive(gradient_of(derivative, by.inputs, value=True))
+    return shorter(hessian_of(derivative.primal, of, _others(of, by.inputs), by.inputs), of.primal.writers)
+
+
+def _jvp(derivative: Derivative, by: _By) -> Function:
+    found = _swept(derivative.primal, by.moves, lambda f: tangent(f, by.inputs))
+    return pushed_of(replace(found, seeds=_in_order(found.seeds, by.inputs)))
+
+
+def _hvp(derivative: Derivative, by: _By) -> Function:
+    return curved_of(_curved(gradient_of(derivative, by.inputs), by.inputs), derivative.primal)
+
+
+# how each row of `symgrad.kinds` is made of the derivative of the function
+DERIVATIONS: Mapping[str, Callable[[Derivative, _By], Function]] = {
+    "gradient": _gradient,
+    "value_and_gradient": _value_and_gradient,
+    "jacobian": _jacobian,
+    "hessian": _hessian,
+    "gauss_newton": _gauss_newton,
+    "jvp": _jvp,
+    "hvp": _hvp,
+}
+
+
+def _moved(derivative: Derivative, by: _By) -> Derivative:
+    """The derivative by the perturbations, where there are such."""
+    return _swept(derivative.primal, by.moves, differentiate) if by.moves else derivative
 
 
 def _swept(function: Function, moves: Perturbations, sweep: Callable[[Function], Derivative]) -> Derivative:
@@ -205,7 +243,7 @@ def entries_of(function: Function, what: str, wrt: Sequence[str], rows: bool = F
         raise _no_perturbation(function, what)
     of = derivative = derive(single(function))
     inputs, count = chosen(derivative, unperturbed(wrt)), 0
-    if what.startswith("hessian"):
+    if kind_of(what).second:
         of, count = derive(gradient_of(derivative, inputs, value=True)), len(derivative.primal.outputs)
     found, ordered = sparse_of(of, _others(of, inputs), inputs, of.primal.outputs[count:], rows)
     return shorter(found, of.primal.writers), ordered

@@ -27,6 +27,7 @@ from .derivatives import Declaration, as_function, asked_for, derive, uncollecte
 from .differentiate import chosen, entries, perturbations
 from .errors import CheckError, TargetError
 from .ir import Function, single
+from .kinds import kind_of
 from .later import Later
 from .ops.primitive import assumed_in
 from .plan import Beside, Program
@@ -198,7 +199,7 @@ def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str
         (name, oracle.Retraction(p.group.name, p.side == "left", len(p.shape)))
         for name, p in perturbations(function, wrt).items()
     )
-    slope = asked_for(function, "value_and_gradient", wrt) if what in ("hessian", "hvp") else None
+    slope = asked_for(function, "value_and_gradient", wrt) if kind_of(what).second else None
     sparse = None if beside.sparse is None else (beside.sparse.rows, beside.sparse.columns)
     return oracle.Origin(what, function, inputs, own.outputs, moves, slope, sparse)
 

@@ -8,9 +8,10 @@ from .backends import PAIR
 from .backends.base import Backend
 from .backends.options import unperturbed
 from .derivatives import asked_for, derive, entries_of, product, pushed, slopes
-from .differentiate import arranged, chosen, flat_size, is_sparse, literal
+from .differentiate import arranged, chosen, flat_size, literal
 from .errors import UnsupportedError
 from .ir import Derivative, Dtype, Function, is_scalar, moved_by, single, with_outputs
+from .kinds import is_sparse, kind_of
 from .plan import Beside, Program, Sparse, plan
 from .records import replace
 from .simplify import simplify, stable
@@ -87,7 +88,8 @@ def _sparse(function: Function, what: str, backend: Backend, wrt: Sequence[str],
     own = replace(stable(found), name=function.name)
     of = single(function)
     inputs = chosen(derive(of), unperturbed(wrt))
-    kind, slopes = what.partition(":")[0], len(inputs) if what.startswith("hessian") else 0
+    kind = kind_of(what)
+    slopes = len(inputs) if kind.second else 0
     first = len(function.outputs) + slopes
     values, entries = own.outputs[:first], own.outputs[first:]
     parts = [entries[k : k + 3] for k in range(0, len(entries), 3)]
@@ -100,4 +102,4 @@ def _sparse(function: Function, what: str, backend: Backend, wrt: Sequence[str],
     sparse = Sparse(tuple(high), inputs, shape, tuple(v for *_, v in parts), pattern, *(at or ((), ())), known)
     results = () if alone else arranged(what, function.outputs, values, slopes)
     values = () if alone else values
-    return Beside(f"{kind}_sparse", _alone(own, (*values, *sparse.parts), backend, loops), results, sparse)
+    return Beside(f"{kind.name}_sparse", _alone(own, (*values, *sparse.parts), backend, loops), results, sparse)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import symgrad as sg
 from symgrad import library
-from symgrad.backends import DERIVED
 from symgrad.derivatives import as_function
 from symgrad.errors import CompilerError
+from symgrad.kinds import DERIVED
 from symgrad.pipeline import printed, verified
 
 TEXTS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import symgrad as sg
 from symgrad import derivatives, library, pipeline
-from symgrad.backends import DERIVED
 from symgrad.cli import main
 from symgrad.errors import TargetError, UnsupportedError
+from symgrad.kinds import DERIVED, KINDS
 from symgrad.pipeline import printed
+from symgrad.verify.origin import COMPARED
 from symgrad.verify.text import flat
 
 x, y, z = sympy.symbols("x y z", real=True)
@@ -84,6 +86,21 @@ def test_second_derivatives(to):
     close(np.stack(f.gradient(*POINTS), -1), g)
     close(np.stack(f.value_and_gradient(*POINTS)[1], -1), g)
     close(np.stack(f.hvp(*POINTS, *POINTS[::-1]), -1), np.einsum("bij,jb->bi", h, POINTS[::-1]))
+
+
+def test_each_name_has_a_derivation_and_a_comparison():
+    assert derivatives.DERIVATIONS.keys() == {*DERIVED}, "say in symgrad/derivatives.py how it is made"
+    assert COMPARED.keys() == KINDS.keys(), "say in symgrad/verify/origin.py what it is compared with"
+
+
+@pytest.mark.parametrize("what", DERIVED)
+def test_each_name_is_documented_and_has_rows_below(what):
+    readme = Path(__file__).parent.parent / "README.md"
+    assert f'"{what}"' in readme.read_text(encoding="utf-8"), "README.md says what it gives"
+    assert f'"{what}"' in (sg.derived.__doc__ or ""), "the text of sg.derived says what it gives"
+    assert what in [row[0] for row in RESULTS], "a row of RESULTS says how its results are arranged"
+    wrong = [kind for _, kind, _ in DERIVATIONS]
+    assert what in wrong, "a row of DERIVATIONS is a derivation that its comparison finds wrong"
 
 
 RESULTS = [  # what, of which formula, by which inputs, and how it is returned

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .options import DERIVED, DTYPES, INTEGERS, MATRICES, OPTIONS, PAIR, SAVES, SOLVERS, SPARSE, Options
+from .options import DTYPES, INTEGERS, MATRICES, OPTIONS, PAIR, SAVES, SOLVERS, Options
 
 if TYPE_CHECKING:
     from .base import Backend

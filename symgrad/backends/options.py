@@ -8,13 +8,12 @@ from math import inf
 from typing import Any
 
 from ..errors import TargetError
+from ..kinds import DERIVED, SPARSE
 from ..records import dataclass
 
 DTYPES = ("double", "float")
 INTEGERS = ("int64", "int32")
 PAIR = ("forward", "backward")
-DERIVED = ("gradient", "value_and_gradient", "jacobian", "hessian", "gauss_newton", "jvp", "hvp")
-SPARSE = ("jacobian:sparse", "hessian:sparse")  # as one matrix, without what is always 0
 MATRICES = ("dense", "sparse", "operator")
 SOLVERS = {  # as what they take a Jacobian; `bc` is what solve_bvp is given besides its function
     "optimize": MATRICES,

@@ -16,9 +16,10 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, DERIVED, DTYPES, INTEGERS, MATRICES, OPTIONS, SAVES, SOLVERS, SPARSE, takers
+from ..backends import BACKENDS, DTYPES, INTEGERS, MATRICES, OPTIONS, SAVES, SOLVERS, takers
 from ..backends.options import listed
 from ..errors import SymgradError, TargetError
+from ..kinds import DERIVED, SPARSE
 from ..later import Later
 
 _run: Any = Later("symgrad.cli.commands")  # --help and completion do without it, and what it imports

@@ -16,5 +16,5 @@ from .jacobian import Jacobian, jacobian_equations
 from .perturbed import Perturbations, at_rest, perturbations, perturbed, resting
 from .products import curved_of, pushed_of
 from .rule import differentiate, sloped
-from .sparse import flat_size, is_sparse, literal
+from .sparse import flat_size, literal
 from .tangent import tangent

@@ -1,13 +1,5 @@
-"""What is derived of a function, as a function again: it is printed, checked and differentiated as any other.
-
-    gradient            of one scalar output, one for each input
-    value_and_gradient  the output, and these
-    jacobian            the outputs, and their derivatives: of numbers one matrix `jacobian`, rows outputs and columns
-                        inputs; of arrays `<output>_by_<input>` for each two, of shape output x input, a pack in front
-    hessian             the output, its gradient, and the derivatives of that; symmetric, each half is computed once
-    sparse              the outputs, and the entries of the one matrix of all their derivatives (sparse.py)
-    gauss_newton        the residuals, `jacobian` as one matrix of all components, `jtj` = J^T J and `jtr` = J^T r; of
-                        arrays, the residuals being one and the unknown another, each product of terms is a term
+"""What is derived of a function, as a function again: it is printed, checked and differentiated as any other. What
+there is stands in `symgrad.kinds`.
 
 Of numbers, and of arrays of literal size, each cell is an equation: that of J^T v, or of J v, with v a unit vector. Of
 other arrays each term is one, that stores at the places where it is not 0 (terms.py). All are written in what forward
@@ -24,9 +16,10 @@ from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, const, index, outermost, 
 from ..expr.names import fresh
 from ..expr.signs import OneForm
 from ..ir import Box, Derivative, Dtype, Equation, Function, Role, Tensor, names_of, ordered, with_outputs
+from ..kinds import is_sparse, kind_of
 from ..records import replace
 from .components import Row, cells, of_components
-from .sparse import Entries, Result, is_sparse
+from .sparse import Entries, Result
 from .terms import Chain, Term
 
 Places = Sequence[tuple[tuple[Expr, ...], Expr]]  # what stands where
@@ -123,19 +116,20 @@ def arranged(what: str, values: Sequence[str], outputs: Sequence[str], count: in
     def one(parts: Sequence[Any]) -> Any:
         return parts[0] if len(parts) == 1 else tuple(parts)
 
-    if what in ("forward", "gradient", "hvp"):
-        return one(outputs)
-    first, rest = one(values), outputs[len(values) :]
-    if what == "gauss_newton":
-        return (first, *rest)
-    if what in ("value_and_gradient", "jvp"):
-        return (first, one(rest))
-    if is_sparse(what):  # the matrix comes behind
-        return (first, one(rest)) if rest else (first,)
-    slopes = [one(rest[:count])] if what == "hessian" else []
-    blocks = rest[count:] if slopes else rest
-    count = min(count, len(blocks))  # of numbers there is one matrix
-    return (first, *slopes, one([one(blocks[k : k + count]) for k in range(0, len(blocks), count)]))
+    parts, rest, found = kind_of(what).results, list(outputs), list[Any]()
+    for part in parts:
+        if part == "each":
+            found += rest
+        elif part == "blocks" and is_sparse(what):
+            assert not rest, "the matrix comes behind, and is no output"
+        elif part == "blocks":
+            columns = min(count, len(rest))  # of numbers there is one matrix
+            found.append(one([one(rest[k : k + columns]) for k in range(0, len(rest), columns)]))
+        else:
+            own = {"values": len(values), "inputs": count}.get(part, len(rest))
+            found.append(one(rest[:own]))
+            rest = rest[own:]
+    return found[0] if len(parts) == 1 else tuple(found)
 
 
 def _of(

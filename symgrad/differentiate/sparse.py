@@ -188,11 +188,6 @@ def literal(function: Function, places: Sequence[str], height: Expr) -> tuple[tu
     return tuple(sum(row < k for row in rows) for k in range(high + 1)), tuple(columns)
 
 
-def is_sparse(what: str) -> bool:
-    """Whether a name asks for a sparse matrix: `jacobian:sparse`."""
-    return what.endswith(":sparse")
-
-
 def _place(start: Expr, subscripts: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
     """The place of an element, row-major."""
     found: Expr = ZERO

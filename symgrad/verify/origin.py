@@ -8,7 +8,7 @@ gradient as it was derived, whose own numbers are compared with J^T v of the ori
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -19,6 +19,7 @@ from mpmath import mp
 
 from ..expr import Ref
 from ..ir import Dtype, Function
+from ..kinds import kind_of
 from ..records import dataclass
 from .cases import Case
 from .compare import place
@@ -98,6 +99,11 @@ class Origin:
         assert self.slope is not None, "there are second derivatives"
         return Declaration(self.slope)
 
+    @property
+    def _firsts(self) -> Sequence[str]:
+        """What the gradient of the original is called, as derived."""
+        return self._gradient.function.outputs[-len(self.inputs) :]
+
     @cached_property
     def _moves(self) -> Mapping[str, Retraction]:
         return dict(self.moves)
@@ -126,22 +132,17 @@ class Origin:
         if trace is None:  # what is derived may read less
             return
         rest = list(self.outputs)
-        if self.what not in ("gradient", "hvp"):
+        if kind_of(self.what).values:
             count = len(self.function.outputs)
             yield from (self._plain([n], derived, [trace.arrays[n]]) for n in self.outputs[:count])
             rest = rest[count:]
         if any(case.inputs.get(n) is None for n in self.inputs):  # of what is absent there are no derivatives
             return
-        if self.what in ("gradient", "value_and_gradient"):
-            yield from self._slopes(trace, self._reals, self._rows([derived[n] for n in rest])[:, None])
-        elif self.what == "jacobian":
-            yield from self._slopes(trace, self._reals, self._matrix(trace, self._reals, [derived[n] for n in rest]))
-        elif self.what == "gauss_newton":
-            yield from self._normal(trace, derived, rest)
-        elif self.what == "jvp":
-            yield from self._pushed(trace, case, self._rows([derived[n] for n in rest]), ", ".join(rest))
-        elif self.what != "forward":
-            yield from self._second(trace, case, derived, rest)
+        if kind_of(self.what).second:  # the gradient, as it was derived, is compared first, and stands for the original
+            slope = self._gradient.trace({n: case.inputs.get(n) for n in self.function.inputs}, case.options)
+            yield from self._slopes(trace, self._reals, self._rows([slope.arrays[n] for n in self._firsts])[:, None])
+            trace = slope
+        yield from COMPARED[self.what](self, trace, case, {n: derived[n] for n in rest})
 
     def _plain(self, names: Sequence[str], derived: Mapping[str, Array], expected: Sequence[Array]) -> _Sides:
         """Results that are known themselves."""
@@ -233,9 +234,23 @@ class Origin:
         pairs = zip(given, self.inputs, strict=True)
         return self._rows([np.reshape(np.asarray(case.inputs[g]), self._shape(trace, n)) for g, n in pairs])
 
-    def _normal(self, trace: Trace, derived: Mapping[str, Array], rest: Sequence[str]) -> Iterator[_Sides]:
+    # what is derived: `derived` are its results behind the values, `slope` is the trace of value and gradient
+
+    def _nothing(self, trace: Trace, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
+        """The values are all."""
+        yield from ()
+
+    def _gradients(self, trace: Trace, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
+        """An array for each input."""
+        yield from self._slopes(trace, self._reals, self._rows([*derived.values()])[:, None])
+
+    def _jacobian(self, trace: Trace, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
+        """J, in one or in blocks."""
+        yield from self._slopes(trace, self._reals, self._matrix(trace, self._reals, [*derived.values()]))
+
+    def _gauss_newton(self, trace: Trace, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
         """J, J^T J and J^T r."""
-        jacobian, *products = rest
+        jacobian, *products = derived
         matrix = self._matrix(trace, self._reals, [derived[jacobian]])
         yield from self._slopes(trace, self._reals, matrix)
         residuals = self._rows([trace.arrays[n] for n in self._reals])
@@ -247,9 +262,9 @@ class Origin:
             )
             yield _Sides(found.places, found.derived, expected, terms)
 
-    def _pushed(self, trace: Trace, case: Case, tangents: Array, where: str) -> Iterator[_Sides]:
+    def _tangents(self, trace: Trace, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
         """v^T of the tangents, which is the tangents of the inputs times J^T v."""
-        steps = self._direction(trace, case)
+        tangents, where, steps = self._rows([*derived.values()]), ", ".join(derived), self._direction(trace, case)
         finite = _finite(tangents)
         tangents = np.where(finite, tangents, mpmath.mpf(0))
         for name, v, pulled in self._seeded(trace, self._reals, finite):
@@ -258,22 +273,31 @@ class Origin:
             sides = left.sum(axis=1, keepdims=True), right.sum(axis=1, keepdims=True)
             yield _Sides([f"{where}, of {name}"], *sides, terms)
 
-    def _second(
-        self, trace: Trace, case: Case, derived: Mapping[str, Array], rest: Sequence[str]
-    ) -> Iterator[_Sides]:
-        """The gradient, and the Jacobian of that, or its product with a direction."""
-        slope = self._gradient.trace({n: case.inputs.get(n) for n in self.function.inputs}, case.options)
-        outputs = self._gradient.function.outputs[-len(self.inputs) :]
-        gradient = self._rows([slope.arrays[n] for n in outputs])
-        yield from self._slopes(trace, self._reals, gradient[:, None])
-        if self.what == "hvp":
-            found = self._plain(rest, derived, [derived[n] for n in rest])
-            expected = self._pulled(slope, outputs, self._direction(trace, case))
-            yield _Sides(found.places, found.derived, expected, np.zeros(expected.shape))
-        else:
-            count = len(self.inputs)
-            yield self._plain(rest[:count], derived, [slope.arrays[n] for n in outputs])
-            yield from self._slopes(slope, outputs, self._matrix(slope, outputs, [derived[n] for n in rest[count:]]))
+    def _hessian(self, slope: Trace, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
+        """The gradient, and the Jacobian of that."""
+        names, count = [*derived], len(self.inputs)
+        yield self._plain(names[:count], derived, [slope.arrays[n] for n in self._firsts])
+        blocks = [derived[n] for n in names[count:]]
+        yield from self._slopes(slope, self._firsts, self._matrix(slope, self._firsts, blocks))
+
+    def _product(self, slope: Trace, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
+        """The Jacobian of the gradient, which is symmetric, times a direction."""
+        found = self._plain([*derived], derived, [*derived.values()])
+        expected = self._pulled(slope, self._firsts, self._direction(slope, case))
+        yield _Sides(found.places, found.derived, expected, np.zeros(expected.shape))
+
+
+# how each row of `symgrad.kinds` is compared with the original, behind the values
+COMPARED: Mapping[str, Callable[[Origin, Trace, Case, Mapping[str, Array]], Iterator[_Sides]]] = {
+    "forward": Origin._nothing,
+    "gradient": Origin._gradients,
+    "value_and_gradient": Origin._gradients,
+    "jacobian": Origin._jacobian,
+    "hessian": Origin._hessian,
+    "gauss_newton": Origin._gauss_newton,
+    "jvp": Origin._tangents,
+    "hvp": Origin._product,
+}
 
 
 def _finite(array: Array) -> Array:
