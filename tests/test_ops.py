@@ -125,6 +125,12 @@ def test_never_negative(row):
     assert all(y >= 0 for _, y in values(row))
 
 
+@pytest.mark.parametrize("row", [r for r in ROWS if r.derivative and not r.associative], ids=lambda r: r.name)
+def test_each_argument_has_a_partial_derivative(row):
+    arguments = [ref(name) for name in "xyzuvw"[: row.arity]]
+    assert len(row.derivative(*arguments, ref("result"))) == row.arity
+
+
 FEW = tuple(map(mp.mpf, (-3.25, -1.0, -0.5, 0.0, 0.5, 1.0, 3.25)))
 
 

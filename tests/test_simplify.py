@@ -25,7 +25,7 @@ from symgrad.expr import apply, show
 from symgrad.ir import show_equations
 from symgrad.pipeline import printed
 from symgrad.simplify import STABLE, simplify, stable
-from symgrad.simplify.table import CLOSED, OF_INPUTS, SCALED, SLOPES, Identity
+from symgrad.simplify.table import CLOSED, OF_INPUTS, SCALED, SLOPES, Identity, stable_form
 
 # the forms
 
@@ -232,17 +232,25 @@ def id_of(row):
 @pytest.mark.parametrize("row", (*FOUND, *CLOSED, *SLOPES), ids=id_of)
 def test_both_sides_of_a_stable_form_are_equal(row: Identity):
     rng = rng_of(row.name)
-    defined = 0
+    defined, points = 0, rng.uniform(-20, 20, (160, 3))
+    points[::2] /= 20  # of a form that holds between -1 and 1
     with mp.workdps(60):
-        for numbers in rng.uniform(-20, 20, (80, 3)):
+        for numbers in points:
             point = dict(zip(("?u", "?v", "?w"), map(mpmath.mpf, numbers), strict=True))
             before, after = (
                 evaluate(side, {}, lambda name, _, point=point: point[name]) for side in (row.before, row.after)
             )
             if mp.isfinite(before):  # log(1 + u) is defined from u = -1
                 defined += 1
-                assert abs(before - after) <= mpmath.mpf(10) ** -50 * max(1, abs(before))
-    assert defined > 5
+                same = abs(before - after) <= mpmath.mpf(10) ** -50 * max(1, abs(before))
+                assert same, f"{row.name} at {point}: {before} before, {after} after"
+    assert defined > 5, f"{row.before} is defined at {defined} of {len(points)} points"
+
+
+@pytest.mark.parametrize("row", STABLE, ids=id_of)
+def test_no_row_before_it_takes_what_a_stable_form_is_made_of(row: Identity):
+    left = stable_form(row.before, STABLE[: STABLE.index(row)])
+    assert stable_form(left, [row]) is not left, f"what is left of {row.before} is {left}: {row.name} never applies"
 
 
 @pytest.mark.parametrize("row", FOUND, ids=id_of)
