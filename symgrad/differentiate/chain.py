@@ -25,15 +25,23 @@ from ..ir import negation
 from ..ops import OPS
 
 
+def partials_of(node: Apply) -> Sequence[Expr | None]:
+    """The derivative of an operation by each of its arguments; nothing for one that has none."""
+    derivative = OPS[node.op].derivative
+    return () if derivative is None else derivative(*node.args, node)
+
+
 def reverse(
     roots: Sequence[tuple[Expr, Expr]],
     bodies: Mapping[Expr, Expr] = MappingProxyType({}),
     passed: Callable[[Expr, Expr], Expr] = lambda _, g: g,
+    partials: Callable[[Apply], Sequence[Expr | None]] = partials_of,
 ) -> list[tuple[Ref, Expr]]:
     """Sweep the graph below `roots` (expression, cotangent) once; return the cotangent of each reference.
 
-    bodies  what the references are that are computed here: the sweep goes on in it, with what `passed` makes of the
-            reference and its cotangent
+    bodies    what the references are that are computed here: the sweep goes on in it, with what `passed` makes of the
+              reference and its cotangent
+    partials  the derivatives of an operation by its arguments
     """
     adjoint: dict[Expr, Expr] = {}
     known: dict[Expr, Expr] = {}
@@ -51,13 +59,13 @@ def reverse(
             contribute(bodies[node], passed(node, g))
         if g is ZERO or not isinstance(node, Apply):
             continue
-        derivative = OPS[node.op].derivative
-        if derivative is None:
+        slopes = partials(node)
+        if not slopes:
             continue
         if node.op == "mul" and node.args[0] is node.args[1]:  # of all squares in a sum, 2*g is one
             contribute(node.args[0], times(_twice(g), node.args[0], known, computed))
             continue
-        for argument, partial in zip(node.args, derivative(*node.args, node), strict=True):
+        for argument, partial in zip(node.args, slopes, strict=True):
             if partial is None or isinstance(argument, Index):
                 continue
             bare, negative = without_sign(partial)

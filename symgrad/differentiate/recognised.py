@@ -65,7 +65,7 @@ class Recognised:
             return -a, below
         ((b, other),) = others
         if node.op == "mul":
-            counts = ((len(p.terms), sum(map(_length, p.terms))) for p in (a, b))
+            counts = ((len(p.terms), sum(map(len, p.terms))) for p in (a, b))
             return (a * b, below * other) if _of_product(*counts)[1] <= self._most else None
         left, right = a * other, b * below
         return left + right if node.op == "add" else left - right, below * other
@@ -75,10 +75,6 @@ def _times(factor: Fraction, value: Expr) -> Expr:
     if abs(factor) == 1:
         return value if factor > 0 else -value
     return const(factor) * value
-
-
-def _length(product: Sequence[object]) -> int:
-    return max(len(product), 1)
 
 
 def _of_product(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
@@ -91,7 +87,7 @@ def _factors(body: Expr, most: int) -> int:
 
     def rule(node: Expr) -> tuple[int, int]:
         if not isinstance(node, Apply) or node.op not in ("add", "sub", "mul", "neg"):
-            return 1, 1
+            return 1, 0 if isinstance(node, Const) else 1
         parts = [done[a] for a in node.args]
         products, factors = _of_product(*parts) if node.op == "mul" else map(sum, zip(*parts, strict=True))
         return min(products, most + 1), min(factors, most + 1)

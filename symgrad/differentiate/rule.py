@@ -64,6 +64,7 @@ from .chain import condition_of, reverse, slopes, times
 from .joint import Joint
 from .matrices import cotangents
 from .neighbours import with_neighbours
+from .norms import Norms
 
 
 def differentiate(function: Function, inputs: Sequence[str] = ()) -> Derivative:
@@ -91,6 +92,7 @@ class Sweep(Joint):
         smooth = sloped(function)
         pairs = list(zip(function.statements, smooth.statements, strict=True))
         self.bodies = {e: other.body for e, other in pairs}
+        self.norms = Norms(function)
         self.at_times = needed_at_times(smooth)
         found = slopes_needed(smooth)
         self.needed = {e: found[other] for e, other in pairs if other in found}
@@ -174,7 +176,8 @@ class Sweep(Joint):
             return self._seed(own[element])
 
         roots = [(r, ZERO) if (r := ref(e.target, *e.subscripts)) in read else (self.bodies[e], g) for e, g in seeded]
-        for element, adjoint in reverse(roots, {r: self.bodies[own[r]] for r in own if r in read}, passed):
+        computed: dict[Expr, Expr] = {r: self.bodies[own[r]] for r in own if r in read}
+        for element, adjoint in reverse(roots, computed, passed, self.norms.partials):
             contribute(element, adjoint)
 
     def _domain(self, e: Equation) -> Expr | None:

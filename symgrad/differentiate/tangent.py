@@ -47,7 +47,7 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
             results.append((output, sweep.new(f"tangent_{output}", output, Role.GRADIENT)))
 
     def moved(body: Expr, weight: Expr = ONE) -> list[Expr]:
-        partials = reverse([(body, weight)])
+        partials = reverse([(body, weight)], partials=sweep.norms.partials)
         return [_tangent(ref(names[r.name], *r.subscripts), p) for r, p in partials if r.name in names]
 
     for e in function.statements:
