@@ -6,13 +6,14 @@ The messages name the function, the tensor, the size, and who told it first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 
 from ..expr import ZERO, Apply, Const, Expr, Ref, refs, show, transform
 from ..expr import ref as reference
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
 from ..plan.arrays.taking import as_number
-from ..plan.arrays.tree import Array, Elementwise, Num, SizeOf, Var
+from ..plan.arrays.tree import ALL, Array, Elementwise, Num, Range, SizeOf, Take, Var
 from ..records import dataclass
 from ..source import python as py
 from ..source.layout import LIMIT
@@ -130,12 +131,26 @@ def _range_checks(program: Program, told: Mapping[str, Expression]) -> Iterator[
         name, extent = subscript.element.name, subscript.extent
         if name not in primal.inputs:
             continue
-        limit = size(extent, told)
-        asked, said = None, f"range({show(extent)})"
+        limit, said = size(extent, told), f"range({show(extent)})"
+        conditions = _of_columns(subscript.element, primal.table[name])
+        if conditions:
+            said = f"{said} at {show(subscript.element)}"
         if subscript.where is not None:
             condition = transform(subscript.where, lambda n: reference(n.name) if isinstance(n, Ref) else n)
-            asked, said = _array(condition, options), f"{said} where {show(condition)}"
+            conditions.append(_array(condition, options))
+            said = f"{said} where {show(condition)}"
+        asked = reduce(lambda a, b: Elementwise("and", (a, b)), conditions) if conditions else None
         yield RangeCheck(name, primal.table[name].optional, limit, asked, said)
+
+
+def _of_columns(element: Ref, tensor: Tensor) -> list[Array]:
+    """Which elements of a tensor stand at the literal subscripts, along axes of literal length: e[k, 0] of e (n, 2)."""
+    axes = list(enumerate(zip(element.subscripts, tensor.shape, strict=True), 1 - len(tensor.shape)))
+    return [
+        Elementwise("eq", (Take(Range(extent), (ALL, *[None] * -axis)) if axis else Range(extent), Num(s)))
+        for axis, (s, extent) in axes
+        if isinstance(s, Const) and isinstance(extent, Const) and extent.value > 1
+    ]
 
 
 def outside(name: Expression, extent: Expression) -> list[Expression]:
