@@ -155,6 +155,9 @@ CHECKED = [  # formula, functions, inputs
     (CHAIN, "hessian", ""),
     (NORMED, "jacobian", ""),
     (GATHERED, "jacobian", ""),
+    ("f(x[n], e[k]: int)[i] = x[e[i]]*2 - x[0]", "jacobian,gauss_newton", "x"),  # numbers at places
+    ("f(x[k], e[n]: int)[i] = sum[j](where(e[j] == i, 1, 0))*x[i]", "jacobian", ""),
+    ("f(x[n], p[m], e[k,2]: int)[i] = x[e[i,0]] - p[e[i,1]]**2", "forward,backward,jacobian", ""),
 ]
 
 

@@ -163,7 +163,12 @@ class _File(FrameworkFile):
         def asked(guard: Guard) -> Sequence[Expression]:
             return present(guard, None)
 
-        return self.begun(TorchStatements(tree, asked, statements, reads, self.primal.optional, results))
+        optional, whole = self.primal.optional, self._whole(reads)
+        return self.begun(TorchStatements(tree, asked, statements, reads, whole, optional, results))
+
+    def _whole(self, names: Sequence[str]) -> list[str]:
+        """Those that are integers or conditions."""
+        return [n for n in names if n in self.program.table and self.program.table[n].dtype != Dtype.REAL]
 
     def _ordered(self, names: Sequence[str]) -> list[str]:
         """The tensors of real numbers first."""
@@ -269,7 +274,8 @@ class _File(FrameworkFile):
 
         reads = [*self.seeds, *self._ordered(self.saved)]
         statements, optional = self.backward.statements, self.primal.optional
-        trees = TorchStatements(self.tree(self.seeds[0]), asked, statements, reads, optional, [*places], indent)
+        tree, whole = self.tree(self.seeds[0]), self._whole(reads)
+        trees = TorchStatements(tree, asked, statements, reads, whole, optional, [*places], indent)
         return trees.procedure(statements)
 
     def _backward(self) -> Def:
@@ -320,7 +326,7 @@ class _File(FrameworkFile):
             return present(guard, None)
 
         names = [r.name for r in results if isinstance(r, Name)]
-        trees = TorchStatements(tree, asked, pushed.statements, reads, optional, names)
+        trees = TorchStatements(tree, asked, pushed.statements, reads, self._whole(reads), optional, names)
         body += [*pushed.sizes(), *trees.procedure(pushed.statements)]
         body.append(Return(bare([*results, *[py.NONE] * len(self.hidden)])))
         given = [Given(Name(seeds[n]) if n in seeds else Word(f"_{n}")) for n in self.primal.inputs]

@@ -190,6 +190,10 @@ class TorchExpressions(Expressions):
     def _called(self, word: str, arguments: Sequence[Expression]) -> Expression:
         return spelled(word, [self._number(a) for a in arguments])
 
+    def as_tensor(self, array: Array) -> Expression:
+        """`array`, also a plain number, as a tensor."""
+        return self._tensor(array, self)
+
     def _tensor(self, array: Array, tree: Child) -> Expression:
         """`array`, also a plain number, as a tensor."""
         return self._number(tree(array)) if plain_number(array) else tree(array)

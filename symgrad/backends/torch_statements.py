@@ -30,6 +30,7 @@ class TorchStatements(Statements):
     """The statements of one procedure.
 
     reads     the tensors it is given, floating point first
+    whole     those of them that are no floating-point numbers
     optional  those of them that may be None
     results   what it returns
     indent    where it stands: what does not fit into a line is cut in two statements
@@ -43,12 +44,13 @@ class TorchStatements(Statements):
         asked: Asked,
         statements: Sequence[Statement],
         reads: Sequence[str],
+        whole: Sequence[str],
         optional: Sequence[str],
         results: Sequence[str],
         indent: int = 8,
     ) -> None:
         super().__init__(tree, asked)
-        self.reads = reads
+        self.reads, self.whole = reads, whole
         self.optional = optional
         self.written = {s.name for top in statements for s in flat(top) if isinstance(s, (Update, AddAt))}
         self.sources = _sources(statements, reads)
@@ -87,7 +89,10 @@ class TorchStatements(Statements):
         elif isinstance(value, Full) and is_zero(value.value):
             alone = len(others) == 1 and others[0] not in self.optional
             like = Name(others[0]) if alone else self._batched(others)
-            found = method(like, "new_zeros", shape(value.shape), **given(value.whole, dtype=Word("torch.int64")))
+            kind = given(value.whole, dtype=Word("torch.int64"))
+            if alone and others[0] in self.whole and not value.whole:
+                kind = {"dtype": self.tree.dtype}
+            found = method(like, "new_zeros", shape(value.shape), **kind)
         else:
             found = Operation("add", (self.tree(value), self._batched(others)))
         return [py.Assign(Name(s.name), found)]
@@ -137,7 +142,7 @@ class TorchStatements(Statements):
         return [py.Assign(target, new if is_all(items) else call("_with", target, self._index(items), new))]
 
     def add_at(self, s: AddAt) -> py.Block:
-        value, name = self.tree(s.value), Name(s.name)
+        value, name = self.tree.as_tensor(s.value), Name(s.name)
         if s.name in self.tree.rows:
             row = Element(self.tree.rows[s.name], self.tree.items(s.items[:1]))
             return [py.Assign(row, call("_added", row, self._index(s.items[1:]), value))]
