@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 import shlex
@@ -239,6 +240,10 @@ def _quoted(function: Function) -> str:
 def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
     if not static:
         return declaration
+    own = declaration.signature.static if isinstance(declaration, Declared) else {}
+    near = difflib.get_close_matches(next((name for name in static if name not in own), ""), OPTIONS, n=1)
+    if near:
+        raise TargetError(f"There is no option {', '.join(static)} of {declaration.name}. Did you mean {near[0]}?")
     if not isinstance(declaration, Declared):
         raise TargetError(f"{declaration.name} has no static options; {', '.join(static)} cannot be set.")
     return declaration.with_static(**static)

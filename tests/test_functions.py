@@ -293,6 +293,8 @@ def test_results_in_c_may_be_left_out(what, text, inputs, some):
 
 REFUSED = [
     ({"functions": "jacobian, curl"}, TargetError, "'curl' is no function that is printed. Choose from forward, back"),
+    ({"fnctions": "jacobian"}, TargetError, "There is no option fnctions of f. Did you mean functions?"),
+    ({"functions": "jacobian", "wrt": 3}, TargetError, "3 is no name, and no names; give them as text"),
     ({"functions": ()}, TargetError, "No function is asked for. Choose from forward, backward, gradient"),
     ({"functions": "backward,jacobian"}, TargetError, "backward is given what forward saves: ask for both"),
     ({"wrt": "x"}, TargetError, "wrt=x says with respect to which inputs there are derivatives, and none of gradient"),

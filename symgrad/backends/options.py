@@ -151,6 +151,8 @@ def _default(name: str) -> Any:
 def listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
     """Names, each once; "x, y" is two, and None is none."""
     found = names.split(",") if isinstance(names, str) else names or ()
+    if not isinstance(found, Sequence) or not all(isinstance(name, str) for name in found):
+        raise TargetError(f"{names!r} is no name, and no names; give them as text, 'x, y', or as a list of texts.")
     return tuple(dict.fromkeys(name.strip() for name in found if name.strip()))
 
 
