@@ -334,7 +334,7 @@ def _signed(above: Expr, below: Expr) -> Expr:
 
 def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Expr:
     """A product: first the numbers, in the order given or else in that in which they were met, then the sums."""
-    number, found = sympy.factor_list(poly)
+    number, found = _irreducible(poly)
     value = const(Fraction(int(number.p), int(number.q)))
 
     def place(pair: tuple[sympy.Poly, int]) -> tuple[int, int, list[int]]:
@@ -343,6 +343,24 @@ def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Ex
         return terms, there, [-x for x in pair[0].LM(order="lex").exponents]
 
     return value * product(_power(atoms.write(f), int(k)) for f, k in sorted(found, key=place))
+
+
+def _irreducible(poly: sympy.Poly) -> tuple[sympy.Rational, list[tuple[sympy.Poly, int]]]:
+    """A number, and the irreducible factors with their powers. What is linear in a symbol, a*x + b, has one that holds
+    it, and those of the common divisor of a and b: SymPy's search in many symbols may take minutes, by chance."""
+    linear = [g for g in poly.gens if poly.degree(g) == 1]
+    if not linear or len(poly.terms()) == 1:
+        number, found = sympy.factor_list(poly)
+        return number, found
+    parts = (sympy.Poly(poly.as_expr().coeff(g), *poly.gens) for g in linear)
+    symbol, above = min(zip(linear, parts, strict=True), key=lambda pair: len(pair[1].terms()))
+    common = sympy.gcd(above, poly.eval(symbol, 0).as_poly(*poly.gens))
+    number, found = _irreducible(common)
+    rest = sympy.quo(poly, common)
+    content, whole = rest.clear_denoms(convert=True)[1].primitive()
+    below = rest.LC() / (content * whole.LC())
+    sign = -1 if whole.LC() < 0 else 1
+    return number * content * below * sign, [(whole * sign, 1), *found]
 
 
 def _power(base: Expr, k: int) -> Expr:
