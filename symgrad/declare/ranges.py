@@ -305,7 +305,8 @@ class Ranges:
         place = f"{show_element(p.target, p.subscripts)} = {show(p.body)}"
         raise ShapeError(
             f"{self.name}: nothing tells how far the index {i.name} runs in {place}. "
-            f'Say it: sum[{i.name}:n](...) in a reduction, or sg.indices("{i.name}", {i.name}="n").'
+            f"Say it: sum[{i.name}:n](...) in a reduction; of what is written, y[{i.name}:n] = ... in text, or "
+            f'sg.indices("{i.name}", {i.name}="n").'
         )
 
 

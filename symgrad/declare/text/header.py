@@ -26,7 +26,8 @@ class HeaderReader(ExpressionReader):
         if self.accept(";"):
             self.listed(self._option)
         if self.here != end:
-            raise self.unexpected("',' or ')' is missing" if self.token.text != "=" else "an option stands behind ';'")
+            default = "an option stands behind ';', and an input that may be absent is b[n]?"
+            raise self.unexpected(default if self.token.text == "=" else "',' or ')' is missing")
         self.next()
 
     def _input(self) -> None:

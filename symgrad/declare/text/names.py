@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 from ...errors import DeclarationError, FormulaError
-from ...expr import ONE, ZERO, Apply, Expr, Index, apply, index, indices, is_exact, postorder, ref, refs, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, index, indices, is_exact, postorder, ref, refs, value_of
 from ...ir import REDUCTIONS as KINDS
-from ...ir import Dtype, dtype_of
+from ...ir import Dtype, dtype_of, show_element
 from ...ops import NAMES, OPS
 from ...ops.limits import INFINITY
 from ...ops.primitive import Primitive, declared
@@ -211,7 +211,11 @@ class Names(Operators):
         if any(isinstance(n, Apply) and n.op == "oo" for n in postorder(value)):
             raise self.error(token, f"{what} is made of indices, sizes and integers.")
         if dtype_of(value, kinds) == Dtype.REAL:
-            raise self.error(token, f"{what} is an integer; this is a real number. `//` divides integers.")
+            tensor = self.draft.tensors.get(value.name) if isinstance(value, Ref) else None
+            advice = "`//` divides integers."
+            if tensor is not None:
+                advice = f"An array of integers is declared as {show_element(tensor.name, tensor.shape)}: int."
+            raise self.error(token, f"{what} is an integer; this is a real number. {advice}")
 
     def extent(self, i: Index) -> list[Expr]:
         """Read how far the index `i` runs: an integer made of sizes, options and the indices around; return the
