@@ -136,7 +136,8 @@ def load(declaration: Declaration, to: str = "numpy", check: bool = True, **stat
     """Return the printed code as an object with `forward` and `backward`, after checking it.
 
     `.forward(*inputs, **options) -> (out, saved)`; `.backward(saved, grad_output=None, needs_input_grad=None)` gives
-    one gradient per input; what else is among the `functions` returns its values first. Raises CheckError if the code
+    one gradient per input; what else is among the `functions` returns its values first. All take and return NumPy
+    arrays; for torch and JAX, `.module` is the printed file, whose functions these trace. Raises CheckError if the code
     does not compute what was declared, CompilerError where the machine has no C compiler.
     """
     declaration, options = _asked(declaration, static)

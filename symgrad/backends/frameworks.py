@@ -150,6 +150,17 @@ def _tensor(value: Any) -> Any:
     return torch.from_numpy(flat).expand(array.shape)
 
 
+def _numbers(value: Any, name: str) -> Any:
+    import jax
+
+    if isinstance(value, jax.core.Tracer):
+        raise TypeError(
+            f"{name}: what symgrad.load gives takes and returns NumPy arrays; no jax.jit, vmap or grad traces it. "
+            f"They trace the functions of the printed file, which is its .module."
+        )
+    return np.asarray(value)
+
+
 class JaxValues(_Framework):
     """Printed JAX, in 64 bits, under jax.jit: operation by operation, JAX compiles each of them for each shape."""
 
@@ -174,7 +185,7 @@ class JaxValues(_Framework):
 
     def _prepared(self, primal: Function, inputs: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arrays, the places of those that are traced, the others, and what is compiled by itself."""
-        arrays = [None if x is None else np.asarray(x) for x in inputs]
+        arrays = [None if x is None else _numbers(x, primal.name) for x in inputs]
         arrays += [None] * (len(primal.inputs) - len(arrays))
         real = [primal.table[n].dtype == Dtype.REAL for n in primal.inputs]
         moving = [k for k, a in enumerate(arrays) if real[k] and a is not None]

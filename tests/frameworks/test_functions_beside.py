@@ -83,3 +83,12 @@ def test_what_is_loaded_takes_arrays(to, request):
     (out0, _, _), jacobian = f.jacobian(x, y)
     np.testing.assert_allclose(out0, x**2 * y, rtol=1e-15)
     np.testing.assert_allclose(jacobian[:, 0], np.stack([2 * x * y, x**2], -1), rtol=1e-15)
+
+
+def test_what_is_loaded_is_not_traced_but_its_module_is(jax):
+    f = sg.load(sg.parse(SEVERAL), to="jax", functions="forward, jacobian")
+    with pytest.raises(TypeError, match=r"takes and returns NumPy arrays; no jax.jit, vmap or grad traces it"):
+        jax.jit(f.jacobian)(*points(((5,), (5,))))
+    x, y = points(((5,), (5,)))
+    (_, jacobian), (_, expected) = jax.jit(f.module.jacobian)(x, y), f.jacobian(x, y)
+    np.testing.assert_allclose(jacobian, expected, rtol=1e-15)
