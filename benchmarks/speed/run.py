@@ -16,6 +16,7 @@ import os
 import sys
 from pathlib import Path
 
+from . import generating
 from .columns import COLUMNS
 from .report import listing, write
 from .results import Results, load, measured, save
@@ -47,6 +48,9 @@ def main() -> None:
             results = measured(results, ROWS[row], columns, asked.rounds, asked.quick)
             save(asked.results, results)
         print(listing(results, rows, columns))
+        if not (asked.work or asked.columns or asked.quick):
+            results = {**results, "generating": generating.measured()}
+            save(asked.results, results)
     if asked.report or not (asked.work or asked.columns or asked.quick):
         write(results, ROOT / "docs")
 
