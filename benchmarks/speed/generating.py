@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +64,7 @@ def rosenbrock() -> Any:
     """Rosenbrock's function of 1000 numbers."""
 
     def formula(*x: Any) -> Any:
-        return sum(100 * (b - a * a) ** 2 + (1 - a) ** 2 for a, b in zip(x, x[1:], strict=False))
+        return sum(100 * (b - a * a) ** 2 + (1 - a) ** 2 for a, b in pairwise(x))
 
     return of_numbers(formula, "rosenbrock", [f"x{k}" for k in range(1000)])
 
