@@ -36,11 +36,11 @@ printed is C and NumPy with `--save minimal`, as nothing was saved before, and c
 ![ratio to C by hand](speed.svg)
 """
 GENERATING = (
-    "Seconds from a declaration to its text, of a new process, without imports; what meets its goal is bold. Profiles of "
-    "those that miss it: of the residual and the others of points half is spent on digits (what is 0/0 somewhere, what "
-    "cancels: Taylor series and numbers in mpmath), a quarter on the cheapest gradient, a fifth on the text. Of long "
-    "formulas half is the text in C, made for a point and again for a batch. Next: the series of a formula once for all "
-    "that hold it; a batch that shares the plan of the point."
+    "Seconds from a declaration to its text, of a new process, without imports; what meets its goal is bold. Profiles "
+    "of those that miss it: of the formulas of points half is spent on digits (what is 0/0 somewhere, what cancels: "
+    "Taylor series and numbers in mpmath), a quarter on the cheapest gradient, a fifth on the text. Of long formulas "
+    "half is the text in C, made for a point and again for a batch. Next: the series of a formula once for all that "
+    "hold it; a batch that shares the plan of the point."
 )
 GRADIENTS = "From arguments and cotangent to gradients, with nothing saved before"
 
