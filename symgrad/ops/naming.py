@@ -96,9 +96,21 @@ _known: dict[Expr, str] = {}
 
 
 def _phrase(node: Expr) -> str:
+    if node not in _known and _is_long(node):
+        return ""
     if len(_known) > MANY:
         _known.clear()
     return folded(node, _known, _phrase_of)
+
+
+def _is_long(node: Expr) -> bool:
+    """Whether there is more in it than a name has letters for, conditions of a choice included."""
+    seen, rest = {node}, [node]
+    while rest and len(seen) <= 4 * LONGEST:
+        new = {a for a in rest.pop().args if a not in seen}
+        seen |= new
+        rest += new
+    return bool(rest)
 
 
 def _phrase_of(node: Expr) -> str:
