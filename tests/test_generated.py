@@ -67,6 +67,14 @@ BESIDE = {  # what is printed beside forward and backward, or without them, by w
     "bicycle_step": ("forward,jacobian", "heading,speed"),
     "himmelblau": ("value_and_gradient,hessian,hvp", ""),
     "two_link_arm": ("forward,gauss_newton", ""),
+    "three_link_arm": ("forward,jacobian", "angle"),
+    "cartesian_to_polar": ("forward,jacobian", ""),
+    "cartesian_to_spherical": ("forward,jacobian", ""),
+    "spherical_to_cartesian": ("forward,jacobian", ""),
+    "rotate2d": ("forward,jacobian", ""),
+    "lorenz_step": ("forward,jacobian", ""),
+    "lotka_volterra": ("forward,jacobian", ""),
+    "beale": ("value_and_gradient,hessian", ""),
 }
 each_beside = pytest.mark.parametrize("name", BESIDE)
 

@@ -17,6 +17,7 @@ import mpmath
 import numpy as np
 from mpmath import mp
 
+from ..expr import refs
 from ..ir import Function, bind
 from ..ops.primitive import Primitive
 from ..records import dataclass
@@ -326,11 +327,13 @@ class CText:
         if not self.component or variant:
             return [inputs]
         (count,) = {prod(s) for s in bind(self.function, inputs).values() if isinstance(s, tuple)}
-        split = {}
+        split: dict[str, Any] = {}
         for name, array in inputs.items():
-            rest = len(self.function.table[name].shape) - 1
-            if array is not None:
-                split[name] = array.reshape((count, *array.shape[array.ndim - rest :]))
+            shape = self.function.table[name].shape
+            if array is not None and not any(r.name in self.function.packs for r in refs(*shape)):
+                split[name] = [array] * count  # all points have it
+            elif array is not None:
+                split[name] = array.reshape((count, *array.shape[array.ndim - len(shape) + 1 :]))
         return [{n: split[n][k] if n in split else None for n in inputs} for k in range(count)]
 
 
