@@ -59,6 +59,10 @@ class TorchValues(_Framework):
     flushes = True  # its sigmoid(-728) is 0, and so is its log1p of the smallest number
     powers = True  # it has no cbrt
 
+    def tensor(self, value: Any) -> Any:
+        """An array as a tensor."""
+        return None if value is None else _tensor(value)
+
     def _called(self, name: str, *inputs: Any, **options: Any) -> Any:
         import torch
 
@@ -165,6 +169,10 @@ class JaxValues(_Framework):
     """Printed JAX, in 64 bits, under jax.jit: operation by operation, JAX compiles each of them for each shape."""
 
     flushes = True  # subnormal numbers are 0 to XLA on a CPU
+
+    def tensor(self, value: Any) -> Any:
+        """An array as the module takes it."""
+        return value
 
     def __init__(self, program: Program, module: ModuleType) -> None:
         super().__init__(program, module)

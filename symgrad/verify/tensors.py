@@ -46,12 +46,16 @@ SHORT = (
     Row("edges", "edges"),
     Row("edges", "edges"),
     Row("a large offset", "offset"),
+    Row("a large negative offset", "negative offset"),
+    Row("rows far below 0", "far below"),
+    Row("rows of equal numbers", "equal rows"),
+    Row("one-hot", "one-hot", pack="none"),
+    Row("numbers that sum to 0", "opposite", pack="none"),
     Row("float32", single=True),
     Row("broadcast inputs", strided=True),
 )
 LONGER = (
     *[Row("the formula's edges", "own edges")] * 6,
-    Row("a large negative offset", "negative offset"),
     Row("huge grad_output", seeds="huge"),
     Row("broadcast inputs and grad_output", "wide", "ones", strided=True, strided_seed=True),
     *[Row("float32", draw, single=True) for draw in ("wide", "ties", "offset", "positive", "edges", "own edges")],
@@ -86,6 +90,8 @@ class Tensors(Sampler):
         yield first
         for row in plan[1:]:
             yield self._tensor_case(row)
+        for value in (False, True) if any(self.function.table[n].dtype == "bool" for n in self.function.inputs) else ():
+            yield self._tensor_case(Row("conditions that are all the same"), change=partial(self._alike, value))
         if self.ignored:
             yield self._tensor_case(Row("subscripts left out"), change=self._left_out)
         for present in patterns[1:]:
@@ -153,6 +159,11 @@ class Tensors(Sampler):
             yield self._tensor_case(row, ones)
         for name in small if len(small) > 1 else ():
             yield self._tensor_case(Row("a size of 1"), {**small, name: 1})
+
+    def _alike(self, value: bool, inputs: Inputs) -> Inputs:
+        """Every condition true, or every one false."""
+        given = {n: a for n, a in inputs.items() if a is not None and self.function.table[n].dtype == "bool"}
+        return {**inputs, **{n: np.full_like(a, value) for n, a in given.items()}}
 
     def _left_out(self, inputs: Inputs) -> Inputs:
         """Integers in the first places that the formula does not read as subscripts, where there are such."""
