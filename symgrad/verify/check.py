@@ -36,6 +36,7 @@ from .compare import Bounds, Judged, Limits, judge, overflow, place
 from .execution import PRECISIONS, Execution, expected_of
 from .imitation import disagreements
 from .known import Fact, Known, known_of, same_as
+from .literals import strange
 from .numpy_text import NumpyText
 from .origin import Origin
 from .partials import symbolic
@@ -79,6 +80,7 @@ def check(
     case: int | None = None,
     watch: Callable[[Report], None] | None = None,
     others: Callable[[], Iterable[Written]] = tuple,
+    built: Mapping[str, str] | None = None,
 ) -> Report:
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
 
@@ -93,6 +95,7 @@ def check(
     case     only the case with this number
     watch    gets the report as far as it is known, after every case
     others   gives the same function as it is written elsewhere: what overflows there too, must
+    built    the files that the artefact was built of, if these are not the ones that are executed
     """
     start = perf_counter()
     heads = getattr(artefact, "heads", ()) if heads is None else heads
@@ -102,7 +105,8 @@ def check(
         function, name = valued(function, origin.sparse), origin.printed
         artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
     known = known_of(function, origin, full, seed)
-    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case, origin, known, others=others)
+    told = (function, files, *languages, artefact, heads, full, seed, case, origin, known)
+    checking = _Checking(*told, others=others, built=built)
 
     def heard(heading: str, said: Any) -> None:
         if watch is not None and heading == "report":
@@ -159,6 +163,7 @@ class _Checking:
     tell: process.Tell = lambda heading, said: None
     asked: set[tuple[bool, ...]] = field(default_factory=set)
     others: Callable[[], Iterable[Written]] = tuple
+    built: Mapping[str, str] | None = None
     excuses: list[tuple[str, str, Judged, Case]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -174,6 +179,9 @@ class _Checking:
                 for op in group.ops:
                     if op:
                         symbolic(op)
+        for number in strange(self.built, self.files) if self.built is not None and self.language == "numpy" else ():
+            said = f"has the number {number!r}, which the text for {self.language}, of the same plan, has not"
+            self.found.fail("text", self.to, said, None)
         if self.language in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):

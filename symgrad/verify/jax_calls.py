@@ -20,6 +20,7 @@ from .text import differentiable
 
 ROWS = 2  # of what is mapped
 STEP = 1e-5
+NOISE = 1e-8  # of such a difference, where numbers are about 1
 QUICKLY = {"xla_backend_optimization_level": 0}  # what is called once is not worth the time
 
 Fault = tuple[str, str]  # the place, and what is wrong there
@@ -153,7 +154,7 @@ class JaxCalls:
         right, scale = sum(terms), sum(map(abs, terms)) + abs(left)
         # where two differences disagree (a kink, a function too wild for float64), nothing can be said
         if np.isfinite(left) and abs(left - other) <= TOLERANCE * scale:
-            if not abs(left - right) <= 10 * TOLERANCE * scale:
+            if not abs(left - right) <= 10 * TOLERANCE * scale + NOISE:
                 yield "J^T v", f"changes by {left:.12g} along a direction, and by its own gradient by {right:.12g}"
 
 

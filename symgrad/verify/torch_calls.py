@@ -22,8 +22,10 @@ from .text import differentiable
 
 CLOSE = 1e-9  # relative, of the largest element: the same operations in another order, in float64
 SINGLE = 1e-5  # the same in float32, and far below the rounding of a bfloat16
+LEAST = 1e-3  # of numbers about 1, what may be the rounding of nothing
 ROWS = 2  # of what is mapped
 STEP = 1e-5
+NOISE = 1e-8  # of such a difference, where numbers are about 1
 
 Tensor = Any
 Fault = tuple[str, str]  # the place, and what is wrong there
@@ -294,10 +296,9 @@ class TorchCalls:
             float((g * u).sum()) if g is not None else 0.0 for g, u in zip(second, [*ahead, *turns], strict=True)
         ]
         right, scale = sum(terms), sum(map(abs, terms)) + abs(left)
-        noise = abs(value.item()) * 2.0**-50 / STEP
         # where two differences disagree (a kink, a function too wild for float64), nothing can be said
         if np.isfinite(left) and abs(left - other) <= TOLERANCE * scale and not symmetric:
-            if not abs(left - right) <= 10 * TOLERANCE * scale + noise:
+            if not abs(left - right) <= 10 * TOLERANCE * scale + NOISE:
                 yield "J^T v", f"changes by {left:.12g} along a direction, and by its own backward by {right:.12g}"
 
 
@@ -308,7 +309,7 @@ def _told(error: Exception) -> str:
 def _close(a: Tensor, b: Tensor, close: float) -> bool:
     """Whether two tensors agree up to the rounding of their largest elements; what is no number in both is the same."""
     a, b = (np.asarray(t.detach().double()) for t in (a, b))
-    size = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
+    size = float(np.max(np.abs(b), initial=LEAST, where=np.isfinite(b)))
     return bool(np.allclose(a, b, rtol=close, atol=close * size, equal_nan=True))
 
 
