@@ -183,7 +183,7 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     with assumed_in(like):
         text = result if like == to else printed(declaration, like, same)
     others = partial(_elsewhere, declaration, like, same)
-    told = {"text": like, "heads": text.backend.heads(text.program), "others": others, **how}
+    told = {"text": like, "heads": text.backend.heads(text.program), "others": others, "printed": True, **how}
     told |= {} if like == to else {"built": result.files}
     reports = [oracle.check(function, text.files, to, artefact, **told)] if result.program.pair else []
     for beside in result.program.beside:

@@ -165,7 +165,7 @@ class _Body(Expressions):
 
     def _declaration(self, node: Any) -> str:
         kind, pointer, const = element_type(node.type)
-        small = is_narrow(node.type) and node.init is not None and not self.local
+        small = node.init is not None and is_narrow(node.type, bits=self.local)
         if small and self.expression(node.init)[1] == SIZE:
             raise Fault(f"line {node.coord.line}: {node.name} is a size in a type that may be too small for it")
         if "static" in node.storage and not const:

@@ -74,9 +74,10 @@ def element_type(node: Any) -> tuple[str, bool, bool]:
     raise unknown(node)
 
 
-def is_narrow(node: Any) -> bool:
-    """Whether a declared number is of an integer type that may be too small for a size."""
-    return isinstance(node, c_ast.TypeDecl) and " ".join(node.type.names) in _NARROW
+def is_narrow(node: Any, bits: bool = False) -> bool:
+    """Whether a declared number is of an integer type that may be too small for a size; `bits` of a float may be so."""
+    names = " ".join(node.type.names) if isinstance(node, c_ast.TypeDecl) else ""
+    return names in _NARROW and not (bits and names == "uint32_t")
 
 
 def joined(first: str, second: str) -> str:

@@ -81,6 +81,7 @@ def check(
     watch: Callable[[Report], None] | None = None,
     others: Callable[[], Iterable[Written]] = tuple,
     built: Mapping[str, str] | None = None,
+    printed: bool = False,
 ) -> Report:
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
 
@@ -96,6 +97,8 @@ def check(
     watch    gets the report as far as it is known, after every case
     others   gives the same function as it is written elsewhere: what overflows there too, must
     built    the files that the artefact was built of, if these are not the ones that are executed
+    printed  whether it promises what printed code does: to refuse arguments of other types and shapes, and that its
+             framework may transform it
     """
     start = perf_counter()
     heads = getattr(artefact, "heads", ()) if heads is None else heads
@@ -106,7 +109,7 @@ def check(
         artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
     known = known_of(function, origin, full, seed)
     told = (function, files, *languages, artefact, heads, full, seed, case, origin, known)
-    checking = _Checking(*told, others=others, built=built)
+    checking = _Checking(*told, others=others, built=built, printed=printed)
 
     def heard(heading: str, said: Any) -> None:
         if watch is not None and heading == "report":
@@ -164,6 +167,7 @@ class _Checking:
     asked: set[tuple[bool, ...]] = field(default_factory=set)
     others: Callable[[], Iterable[Written]] = tuple
     built: Mapping[str, str] | None = None
+    printed: bool = False
     excuses: list[tuple[str, str, Judged, Case]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -239,8 +243,9 @@ class _Checking:
             said = said if self.only is None else f"there is no case {self.only}"
             self.found.fail("sampling", self.function.name, said, None)
         # of floats the driver of the sanitizers knows nothing, and differences of them tell nothing
-        both = (self._adjoint, self._solvers, self._transforms) if has_backward(self.function) else ()
-        others = () if self.single else (self._excuses, self._arguments, self._sanitized, *both)
+        promised = (self._arguments, self._transforms) if self.printed else ()
+        both = (self._adjoint, self._solvers) if has_backward(self.function) else ()
+        others = () if self.single else (self._excuses, self._sanitized, *both, *promised)
         for ask in (self._derivatives, self._refusals, self._products, self._structure, *others):
             if not self.found.failures:
                 ask(None if self.text is None else self.text.text)
@@ -488,6 +493,8 @@ class _Checking:
         self._called_plainly("arguments", lambda case: accepted(self.function, self.artefact, case))
 
     def _transforms(self, text: Text | None) -> None:
+        if not has_backward(self.function):
+            return
         self._called_plainly(
             "transforms", lambda case: transformed(self.function, self.artefact, self.to, case, self.seed)
         )
