@@ -20,6 +20,7 @@ from .c_threads import walk
 from .c_types import DOUBLE, INT, SIZE, Parameter, Unit, element_type, is_narrow, unknown
 from .text import Fault
 
+_TRUTHS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
 _REDUCTION = re.compile(r"reduction\(([+*]|max|min):([\w, ]+)\)")
 
 
@@ -38,6 +39,8 @@ def translate(source: str, local: Mapping[str, str]) -> Unit:
             _signature(unit, item.decl)
             if not c_functions.known(local.get(item.decl.name, "")):
                 bodies.append(item)
+            else:
+                _refuse_narrow(item)
         elif isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.FuncDecl):
             _signature(unit, item)
         elif isinstance(item, c_ast.Decl):
@@ -47,6 +50,14 @@ def translate(source: str, local: Mapping[str, str]) -> Unit:
     for item in bodies:
         _Body(unit, item).translate()
     return unit
+
+
+def _refuse_narrow(function: Any) -> None:
+    """In a function that is not executed, an integer that may be too small for a size is a truth."""
+    for node in walk(function.body):
+        if isinstance(node, c_ast.Decl) and is_narrow(node.type, bits=True) and node.init is not None:
+            if not (isinstance(node.init, c_ast.BinaryOp) and node.init.op in _TRUTHS):
+                raise Fault(f"line {node.coord.line}: {node.name} is of a type that may be too small for a size")
 
 
 def _signature(unit: Unit, decl: Any) -> None:

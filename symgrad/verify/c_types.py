@@ -76,7 +76,8 @@ def element_type(node: Any) -> tuple[str, bool, bool]:
 
 def is_narrow(node: Any, bits: bool = False) -> bool:
     """Whether a declared number is of an integer type that may be too small for a size; `bits` of a float may be so."""
-    names = " ".join(node.type.names) if isinstance(node, c_ast.TypeDecl) else ""
+    simple = isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.IdentifierType)
+    names = " ".join(node.type.names) if simple else ""
     return names in _NARROW and not (bits and names == "uint32_t")
 
 

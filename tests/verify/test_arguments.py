@@ -30,7 +30,8 @@ C = (
     ("cross_entropy", "= -INFINITY", "= -1e30", "need not overflow: as printed for numpy"),
     ("softmax", r"for \(size_t j", "for (unsigned short j", "unsigned short"),
     ("softmax", r"for \(size_t j", "for (int j", "too small for a size"),
-    ("lstm", r"const size_t (\w+) =", r"const int \1 =", "too small for it"),
+    ("lstm", r"const size_t (\w+) =", r"const int \1 =", "too small for a size"),
+    ("lstm", r"const size_t (\w+_row) =", r"const int \1 =", "too small for it"),
 )
 
 
