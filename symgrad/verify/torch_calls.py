@@ -54,8 +54,11 @@ class TorchCalls:
     def faults(self, compiled: bool) -> Iterator[Fault]:
         """What is wrong, of everything that is asked; of compiled C, what it promises."""
         asked = [self._unused, self._alone, self._layouts, self._integers, self._promotes, self._autocast]
-        if not compiled:
-            asked += [self._batched, self._mapped, self._devices, self._traced, self._twice]
+        if not compiled and self.outputs:
+            asked += [self._mapped, self._devices, self._traced, self._twice]
+            # torch 2 does not map what saves for forward mode, too, where its backward is not mapped with it
+            pushed = any("jvp" in vars(c) for c in vars(self.artefact.module).values() if isinstance(c, type))
+            asked += [] if pushed else [self._batched]
         for ask in asked:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of autocast on devices that are not there
