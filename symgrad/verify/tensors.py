@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
+from ..expr import Apply, postorder
 from ..ir import Function
 from ..ops import COMPARISONS
 from ..records import replace
@@ -31,6 +32,7 @@ SEARCH = 600_000  # operations in search of kinks, by the long matrix
 NEAR = 60_000  # and in search of the edges of conditions, by the short one
 KINKS = 30  # cases at kinks
 ATTEMPTS = 12  # at a point where the function has a value,
+EXTREMES = {"max", "min", "logsumexp"}  # reductions that begin at no number
 FIRST = 3  # so many of them with numbers of the kind that is asked for
 
 Inputs = dict[str, Array | None]
@@ -47,7 +49,6 @@ SHORT = (
     Row("edges", "edges"),
     Row("a large offset", "offset"),
     Row("a large negative offset", "negative offset"),
-    Row("rows far below 0", "far below"),
     Row("rows of equal numbers", "equal rows"),
     Row("one-hot", "one-hot", pack="none"),
     Row("numbers that sum to 0", "opposite", pack="none"),
@@ -90,6 +91,8 @@ class Tensors(Sampler):
         yield first
         for row in plan[1:]:
             yield self._tensor_case(row)
+        if self._shifted():
+            yield self._tensor_case(Row("rows far below 0", "far below"))
         for value in (False, True) if any(self.function.table[n].dtype == "bool" for n in self.function.inputs) else ():
             yield self._tensor_case(Row("conditions that are all the same"), change=partial(self._alike, value))
         if self.ignored:
@@ -159,6 +162,13 @@ class Tensors(Sampler):
             yield self._tensor_case(row, ones)
         for name in small if len(small) > 1 else ():
             yield self._tensor_case(Row("a size of 1"), {**small, name: 1})
+
+    def _shifted(self) -> bool:
+        """Whether the code may begin with a maximum: that is asked for, or what divides or has a logarithm is a sum of
+        exponentials."""
+        reduced = {e.reduce for e in self.function.statements}
+        used = {n.op for e in self.function.statements for n in postorder(e.body) if isinstance(n, Apply)}
+        return bool(reduced & EXTREMES) or ("sum" in reduced and "exp" in used and bool(used & {"div", "log"}))
 
     def _alike(self, value: bool, inputs: Inputs) -> Inputs:
         """Every condition true, or every one false."""

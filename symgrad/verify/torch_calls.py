@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 
 from ..ir import Function
+from ..ops.primitive import primitives
 from .adjoint import TOLERANCE
 from .cases import Case
 from .symmetric import directions, symmetric_inputs
@@ -55,7 +56,9 @@ class TorchCalls:
         """What is wrong, of everything that is asked; of compiled C, what it promises."""
         asked = [self._unused, self._alone, self._layouts, self._integers, self._promotes, self._autocast]
         if not compiled and self.outputs:
-            asked += [self._mapped, self._devices, self._traced, self._twice]
+            asked += [self._mapped]
+            if not primitives(*(e.body for e in self.function.statements)):  # of the user's own code nothing is known
+                asked += [self._devices, self._traced, self._twice]
             # torch 2 does not map what saves for forward mode, too, where its backward is not mapped with it
             pushed = any("jvp" in vars(c) for c in vars(self.artefact.module).values() if isinstance(c, type))
             asked += [] if pushed else [self._batched]
