@@ -50,8 +50,8 @@ SHORT = (
     Row("a large offset", "offset"),
     Row("a large negative offset", "negative offset"),
     Row("rows of equal numbers", "equal rows"),
-    Row("one-hot", "one-hot", pack="none"),
-    Row("numbers that sum to 0", "opposite", pack="none"),
+    Row("one-hot", "one-hot"),
+    Row("numbers that sum to 0", "opposite"),
     Row("float32", single=True),
     Row("broadcast inputs", strided=True),
 )
