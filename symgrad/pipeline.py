@@ -15,7 +15,9 @@ import difflib
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,7 @@ from .backends.options import unperturbed
 from .declare import Declared
 from .derivatives import Declaration, as_function, asked_for, derive, uncollected
 from .differentiate import chosen, entries, perturbations
-from .errors import CheckError, TargetError
+from .errors import CheckError, TargetError, UnsupportedError
 from .ir import Function, single
 from .kinds import kind_of
 from .later import Later
@@ -180,7 +182,9 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     same = {n: getattr(options, n) for n in ("save", "functions", "wrt") if n in BACKENDS[like].takes}
     with assumed_in(like):
         text = result if like == to else printed(declaration, like, same)
-    told = {"text": like, "heads": text.backend.heads(text.program), **how}
+    others = partial(_elsewhere, declaration, like, same)
+    told = {"text": like, "heads": text.backend.heads(text.program), "others": others, "printed": True, **how}
+    told |= {} if like == to else {"built": result.files}
     reports = [oracle.check(function, text.files, to, artefact, **told)] if result.program.pair else []
     for beside in result.program.beside:
         of = function if beside.sparse is None else single(function)
@@ -191,6 +195,17 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options.cli_flags]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * how.get("full", False)
     return replace(report, command=shlex.join(words), remark=getattr(artefact, "remark", ""))
+
+
+def _elsewhere(declaration: Declaration, language: str, same: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The same as it is printed for arrays and for loops: the language, the files, and the functions in them."""
+    for other in ("numpy", "c"):
+        if other == language:
+            continue
+        options = {n: value for n, value in same.items() if n in BACKENDS[other].takes}
+        with suppress(UnsupportedError), assumed_in(other):
+            found = printed(declaration, other, options)
+            yield other, found.files, found.backend.heads(found.program)
 
 
 def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str]) -> Any:

@@ -1,7 +1,8 @@
 """Printed text with one mistake in it: what the check must refuse, and where it may not.
 
 `mutants` gives them for a function in a language: a mistake is made in what computes, saves or returns, by kinds, KINDS
-for Python and PATTERNS for C. `caught` loads a mutant and asks the ordinary check, as `symgrad check` does.
+for Python and PATTERNS for C, or in what is asked beside the values, PYTHON_PATTERNS. `caught` loads a mutant and asks
+the ordinary check, as `symgrad check` does.
 """
 
 from __future__ import annotations
@@ -276,6 +277,46 @@ KINDS = {
     "the place before": _place(lambda row, column: (row, ast.BinOp(column, ast.Sub(), ast.Constant(1)))),
     "the wrong gradient asked for": _question,
 }
+# Python: a change of its text, wherever it stands: what is asked beside the values, which no arithmetic tells
+
+PYTHON_PATTERNS = {
+    "a graph that is cut": [
+        (r"(?m)^( +\(?[\w, ]+\)? = )ctx\.saved_tensors$",
+         r"\1(t if t is None else t.detach() for t in ctx.saved_tensors)"),
+        (r"(?m)^( +\(?[\w, ]+\)? = )saved$(?=[^#]*defvjp)", r"\1jax.lax.stop_gradient(saved)"),
+        (r"(?m)^( +)@staticmethod\n +def backward", r"\1@staticmethod\n\1@torch.autograd.function.once_differentiable"
+         r"\n\1def backward"),
+    ],
+    "what is computed again": [(r" +if torch\.is_grad_enabled\(\):\n.*\n.*\n", "")],
+    "a vmap rule": [(r"generate_vmap_rule = True", "generate_vmap_rule = False")],
+    "autocast": [(r"with _no_autocast\((?:grad_output\):|\w+\):(?=[\s\S]*_no_autocast\(grad_output\):))", "if True:")],
+    "a promotion": [(r"(?m)^    .* = _promoted\([^()]*\)\n", "")],
+    "a result that is not used": [
+        (r" +if grad_output is None:\n +return .*\n", ""),
+        (r"(?m)(?<!\(False\)\n)^( +)(ctx\.save_for_backward\()", r"\1ctx.set_materialize_grads(False)\n\1\2"),
+    ],
+    "a device": [
+        (r"device=\w+\.device", 'device="cpu"'), (r'"cpu" if tensor\.is_meta else ', ""),
+        (r'places\.device\.type == "cpu" and ', ""), (r" and not torch\.compiler\.is_compiling\(\)", ""),
+        (r"except RuntimeError", "except KeyError"),
+    ],
+    "integers of another type": [(r"return value\.long\(\)", "return value")],
+    "a check of shapes": [(r"(?m)^( +)if \w+\.(?:ndim|shape)\b.*:$(?=\n +raise)", r"\1if False:")],
+    "a check of types": [
+        (r"(?m)^( +)if not j?np\.issubdtype\(.*\):$", r"\1if False:"),
+        (r"(?m)^( +)if not \(torch\.is_tensor.*\):$", r"\1if False:"),
+    ],
+    "a flag that may be missing": [
+        (r"if (needs_input_grad\[(\d+)\])(?=:)(?![\s\S]*needs_input_grad\[)", r"if len(needs_input_grad) > \2 and \1"),
+    ],
+    "where a maximum begins": [
+        (r"initial=-jnp\.inf", "initial=0.0"), (r"initial=-jnp\.inf", "initial=-1e30"),
+        (r"\b(\w+)\.max\((axis=-?\d(?:, keepdims=True)?)\)", r"np.maximum(0.0, \1.max(\2))"),
+        (r"\b(\w+)\.max\((axis=-?\d(?:, keepdims=True)?)\)", r"np.maximum(-1e30, \1.max(\2))"),
+        (r"return x\.amax\(dim, keepdim\)", "return x.amax(dim, keepdim).clamp(min=0.0)"),
+    ],
+}  # fmt: skip
+
 COMPUTES = {
     *("forward", "backward", "setup_context", "_forward", "_backward", "_keep", "_differentiate", "fun_and_grad"),
     *("hessp", "_prepared", "_product", "fun", "jac", "residuals", "matvec", "rmatvec", *DERIVED),
@@ -313,6 +354,18 @@ def python_mutants(text):
                     yield kind, _line(old), _line(new), (source[:begin] + new.encode() + source[end:]).decode()
 
 
+    yield from texts(text)
+
+
+def texts(text):
+    """The same by PYTHON_PATTERNS."""
+    for kind, patterns in PYTHON_PATTERNS.items():
+        for pattern, replacement in patterns:
+            for m in re.finditer(pattern, text):
+                new = m.expand(replacement)
+                yield kind, _line(m[0]), _line(new) or "nothing", text[: m.start()] + new + text[m.end() :]
+
+
 def _line(text):
     return " ".join(text.split())
 
@@ -332,6 +385,8 @@ PATTERNS = {
     "1e-6 relative": [(VALUE, r"\g<1>1.000001 * (\2);")],
     "a transpose": [(r"\[(\w) \* (\w+) \+ (\w)\]", r"[\3 * \2 + \1]")],
     "a loop's start": [(r"(\w+) = 0; \1 <", r"\1 = 1; \1 <")],
+    "a loop's type": [(r"for \(size_t ", "for (unsigned short "), (r"for \(size_t ", "for (int ")],
+    "where a maximum begins": [(r"= -INFINITY", "= 0.0"), (r"= -INFINITY", "= -1e30")],
     "a loop's end": [(r"; (\w+) < (\w+);", r"; \1 + 1 < \2;")],
     "= for +=": [(r" \+= ", " = ")],
     "+= for =": [(r"(?m)^( +\*?grad_\w+(?:\[[^=\n]*\])?) = ", r"\1 += ")],
@@ -430,6 +485,8 @@ def _plain(name, to):
 
 def equivalent(mutant):
     """Why it computes the same; empty if it does not."""
+    if mutant.kind == "where a maximum begins":
+        return ""
     for before, after, why in EQUIVALENT:
         if re.search(before, mutant.before) and re.search(after, mutant.after.strip("()")):
             return why

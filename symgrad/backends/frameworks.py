@@ -59,6 +59,10 @@ class TorchValues(_Framework):
     flushes = True  # its sigmoid(-728) is 0, and so is its log1p of the smallest number
     powers = True  # it has no cbrt
 
+    def tensor(self, value: Any) -> Any:
+        """An array as a tensor."""
+        return None if value is None else _tensor(value)
+
     def _called(self, name: str, *inputs: Any, **options: Any) -> Any:
         import torch
 
@@ -166,9 +170,14 @@ class JaxValues(_Framework):
 
     flushes = True  # subnormal numbers are 0 to XLA on a CPU
 
+    def tensor(self, value: Any) -> Any:
+        """An array as the module takes it."""
+        return value
+
     def __init__(self, program: Program, module: ModuleType) -> None:
         super().__init__(program, module)
         self._compiled: dict[Any, Any] = {}
+        self._seeded: dict[Any, Any] = {}  # gradients of ones, by what is compiled
 
     def _called(self, name: str, *inputs: Any, **options: Any) -> Any:
         import jax
@@ -214,7 +223,10 @@ class JaxArtefact(JaxValues):
         with jax.enable_x64(True):
             values = [arrays[k] for k in moving]
             call = self._compiled.setdefault(seen, jax.jit(both))
-            result, _ = call(values, jax.tree.map(_ones, jax.eval_shape(function, *values)))
+            shapes = seen, tuple((v.shape, v.dtype) for v in values)
+            if shapes not in self._seeded:  # a trace takes as long as a call
+                self._seeded[shapes] = jax.tree.map(_ones, jax.eval_shape(function, *values))
+            result, _ = call(values, self._seeded[shapes])
         outputs = list(result) if isinstance(result, tuple) else [result]
         shown = tuple(np.array(o) for o in outputs)
         saved = arrays, outputs, moving, lambda seeds: call(values, seeds)[1]

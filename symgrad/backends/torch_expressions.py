@@ -184,6 +184,10 @@ class TorchExpressions(Expressions):
             return super()._elementwise(op, args, lambda a: named.get(id(a)) or tree(a))
         return super()._elementwise(op, args, tree)
 
+    def traced(self, number: Expression) -> bool:
+        """What torch computes is no number, even of numbers: on a device it would have to be waited for."""
+        return any(w == "torch" or w.startswith("torch.") or w.startswith("_") for w in py.words_in(number))
+
     def owned(self, value: Expression) -> Expression:
         return value
 

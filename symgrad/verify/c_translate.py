@@ -17,9 +17,10 @@ from pycparser import c_ast, c_generator, c_parser
 from . import c_functions, c_threads
 from .c_expressions import Expressions
 from .c_threads import walk
-from .c_types import DOUBLE, INT, SIZE, Parameter, Unit, element_type, unknown
+from .c_types import DOUBLE, INT, SIZE, Parameter, Unit, element_type, is_narrow, unknown
 from .text import Fault
 
+_TRUTHS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
 _REDUCTION = re.compile(r"reduction\(([+*]|max|min):([\w, ]+)\)")
 
 
@@ -38,6 +39,8 @@ def translate(source: str, local: Mapping[str, str]) -> Unit:
             _signature(unit, item.decl)
             if not c_functions.known(local.get(item.decl.name, "")):
                 bodies.append(item)
+            else:
+                _refuse_narrow(item)
         elif isinstance(item, c_ast.Decl) and isinstance(item.type, c_ast.FuncDecl):
             _signature(unit, item)
         elif isinstance(item, c_ast.Decl):
@@ -47,6 +50,14 @@ def translate(source: str, local: Mapping[str, str]) -> Unit:
     for item in bodies:
         _Body(unit, item).translate()
     return unit
+
+
+def _refuse_narrow(function: Any) -> None:
+    """In a function that is not executed, an integer that may be too small for a size is a truth."""
+    for node in walk(function.body):
+        if isinstance(node, c_ast.Decl) and is_narrow(node.type, bits=True) and node.init is not None:
+            if not (isinstance(node.init, c_ast.BinaryOp) and node.init.op in _TRUTHS):
+                raise Fault(f"line {node.coord.line}: {node.name} is of a type that may be too small for a size")
 
 
 def _signature(unit: Unit, decl: Any) -> None:
@@ -165,6 +176,9 @@ class _Body(Expressions):
 
     def _declaration(self, node: Any) -> str:
         kind, pointer, const = element_type(node.type)
+        small = node.init is not None and is_narrow(node.type, bits=self.local)
+        if small and self.expression(node.init)[1] == SIZE:
+            raise Fault(f"line {node.coord.line}: {node.name} is a size in a type that may be too small for it")
         if "static" in node.storage and not const:
             raise Fault(f"line {node.coord.line}: {node.name} is static: it keeps a value between calls")
         name = self.begun = self._declare(node.name, kind + "*" * pointer)
@@ -205,6 +219,8 @@ class _Body(Expressions):
 
     def _for(self, node: Any, depth: int) -> list[str]:
         """A loop whatever it counts."""
+        for counter in node.init.decls if isinstance(node.init, c_ast.DeclList) else ():
+            self._refuse_narrow(counter)
         pad = "    " * depth
         lines = self.statement(node.init, depth) if node.init is not None else []
         condition = self.condition(node.cond) if node.cond is not None else "True"
@@ -223,11 +239,16 @@ class _Body(Expressions):
                 whole = all(isinstance(n, (c_ast.ID, c_ast.BinaryOp, c_ast.Constant)) for n in walk(bound))
                 if not whole or tested in used or (used | {tested}) & (_assigned(node.stmt) | self.boxed):
                     return []
+                self._refuse_narrow(first)
                 pad, start, end = "    " * depth, self.converted(first.init, INT), self.converted(bound, INT)
                 index = self._declare(tested, element_type(first.type)[0])
                 body = self.block(node.stmt, depth + 1)
                 return [f"{pad}for {index} in range({start}, {end}):", f"{pad}    _tick()", *body]
         return []
+
+    def _refuse_narrow(self, counter: Any) -> None:
+        if is_narrow(counter.type):
+            raise Fault(f"line {counter.coord.line}: {counter.name} counts in a type that may be too small for a size")
 
 
 def _in_any_order(pragma: Any, loop: Any) -> dict[str, str]:

@@ -14,10 +14,11 @@ from .text import Fault
 DOUBLE, SIZE, INT, VOID = "double", "size", "int", "void"
 _TYPES = {
     **dict.fromkeys(("double", "float"), DOUBLE),
-    **dict.fromkeys(("size_t", "uint64_t", "uint32_t", "unsigned"), SIZE),
+    **dict.fromkeys(("size_t", "uint64_t", "uint32_t", "unsigned", "unsigned char"), SIZE),
     **dict.fromkeys(("ptrdiff_t", "int64_t", "int32_t", "int", "long", "bool"), INT),
     "void": VOID,
 }
+_NARROW = {"uint32_t", "unsigned", "unsigned char", "int32_t", "int", "bool"}  # too small for the size of an array
 Variable = tuple[str, str]  # what it is called in Python, and its type: "double", or "double*" of a pointer
 NUMBERS = {"NAN": ("_nan", DOUBLE), "INFINITY": ("_inf", DOUBLE)}
 
@@ -66,12 +67,18 @@ def element_type(node: Any) -> tuple[str, bool, bool]:
             raise Fault("the check knows pointers to numbers only, and arrays of one dimension")
         return kind, True, const
     if isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.IdentifierType):
-        names = node.type.names
-        known = SIZE if "unsigned" in names else _TYPES.get(names[0])
-        if known is None:
-            raise Fault(f"the check does not know the type {' '.join(names)}")
-        return known, False, "const" in node.quals
+        names = " ".join(node.type.names)
+        if names not in _TYPES:
+            raise Fault(f"the check does not know the type {names}")
+        return _TYPES[names], False, "const" in node.quals
     raise unknown(node)
+
+
+def is_narrow(node: Any, bits: bool = False) -> bool:
+    """Whether a declared number is of an integer type that may be too small for a size; `bits` of a float may be so."""
+    simple = isinstance(node, c_ast.TypeDecl) and isinstance(node.type, c_ast.IdentifierType)
+    names = " ".join(node.type.names) if simple else ""
+    return names in _NARROW and not (bits and names == "uint32_t")
 
 
 def joined(first: str, second: str) -> str:

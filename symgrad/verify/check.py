@@ -12,7 +12,7 @@ adjoint identity at real sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from time import perf_counter
 from typing import Any
@@ -26,6 +26,7 @@ from ..records import dataclass, replace
 from ..source.tree import Function as Head
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn
+from .arguments import accepted
 from .c_contract import wrong_products
 from .c_matrix import CMatrix
 from .c_text import CText
@@ -35,6 +36,7 @@ from .compare import Bounds, Judged, Limits, judge, overflow, place
 from .execution import PRECISIONS, Execution, expected_of
 from .imitation import disagreements
 from .known import Fact, Known, known_of, same_as
+from .literals import strange
 from .numpy_text import NumpyText
 from .origin import Origin
 from .partials import symbolic
@@ -48,6 +50,7 @@ from .sanitize import sanitized
 from .solvers import Solvers
 from .structure import stored_zero
 from .text import Array, Fault, Text, Valued, differentiable, full_shape, has_backward, valued
+from .transforms import example, transformed
 from .truth import Truth, conditioning, differences, truth
 
 TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head], Sequence[Primitive]], Text]] = {
@@ -55,7 +58,9 @@ TEXTS: Mapping[str, Callable[[Function, Mapping[str, str], Sequence[Head], Seque
     "c": lambda function, *given: (CMatrix if getattr(function, "sparse", None) else CText)(function, *given),
     "scipy": NumpyText,
 }
+Written = tuple[str, Mapping[str, str], Sequence[Head]]  # a language of TEXTS, its files, and what is in them
 LOWEST = {DOUBLE: 1e-290, SINGLE: 1e-33}  # exp, sigmoid and erfc of torch and JAX flush to 0, or lose digits, below
+EXCUSES = 24  # elements of results that overflow, of which it is asked whether they must
 ENOUGH = 12  # failures, after which the check stops
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
@@ -74,6 +79,9 @@ def check(
     seconds: float | None = None,
     case: int | None = None,
     watch: Callable[[Report], None] | None = None,
+    others: Callable[[], Iterable[Written]] = tuple,
+    built: Mapping[str, str] | None = None,
+    printed: bool = False,
 ) -> Report:
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
 
@@ -87,6 +95,10 @@ def check(
     seconds  the time that it may take; the report says what was not checked then
     case     only the case with this number
     watch    gets the report as far as it is known, after every case
+    others   gives the same function as it is written elsewhere: what overflows there too, must
+    built    the files that the artefact was built of, if these are not the ones that are executed
+    printed  whether it promises what printed code does: to refuse arguments of other types and shapes, and that its
+             framework may transform it
     """
     start = perf_counter()
     heads = getattr(artefact, "heads", ()) if heads is None else heads
@@ -96,7 +108,8 @@ def check(
         function, name = valued(function, origin.sparse), origin.printed
         artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
     known = known_of(function, origin, full, seed)
-    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case, origin, known)
+    told = (function, files, *languages, artefact, heads, full, seed, case, origin, known)
+    checking = _Checking(*told, others=others, built=built, printed=printed)
 
     def heard(heading: str, said: Any) -> None:
         if watch is not None and heading == "report":
@@ -152,6 +165,10 @@ class _Checking:
     cases: tuple[Case, ...] = ()
     tell: process.Tell = lambda heading, said: None
     asked: set[tuple[bool, ...]] = field(default_factory=set)
+    others: Callable[[], Iterable[Written]] = tuple
+    built: Mapping[str, str] | None = None
+    printed: bool = False
+    excuses: list[tuple[str, str, Judged, Case]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.declaration = Declaration(self.function)
@@ -166,6 +183,9 @@ class _Checking:
                 for op in group.ops:
                     if op:
                         symbolic(op)
+        for number in strange(self.built, self.files) if self.built is not None and self.language == "numpy" else ():
+            said = f"has the number {number!r}, which the text for {self.language}, of the same plan, has not"
+            self.found.fail("text", self.to, said, None)
         if self.language in TEXTS:
             try:
                 with rounding(DOUBLE, PRECISIONS[0]):
@@ -223,12 +243,35 @@ class _Checking:
             said = said if self.only is None else f"there is no case {self.only}"
             self.found.fail("sampling", self.function.name, said, None)
         # of floats the driver of the sanitizers knows nothing, and differences of them tell nothing
-        others = (self._sanitized, *((self._adjoint, self._solvers) if has_backward(self.function) else ()))
-        others = () if self.single else others
+        promised = (self._arguments, self._transforms) if self.printed else ()
+        both = (self._adjoint, self._solvers) if has_backward(self.function) else ()
+        others = () if self.single else (self._excuses, self._sanitized, *both, *promised)
         for ask in (self._derivatives, self._refusals, self._products, self._structure, *others):
             if not self.found.failures:
                 ask(None if self.text is None else self.text.text)
         self.tell("calling", None)
+
+    def _excuses(self, text: Text | None) -> None:
+        """What overflows is excused only where the same formula, in the words of another language, may do so too."""
+        if not self.excuses or self.origin is not None:
+            return
+        cases = {case.number: case for *_, case in self.excuses}
+        for language, files, heads in self.others():
+            scratch = Findings(self.function.name, language, self.seed)
+            with rounding(DOUBLE, PRECISIONS[0]):
+                written = TEXTS[language](self.function, files, heads, self._users())
+            other = Execution(self.function, written, scratch, False)
+            bounds = {number: other(case, self._fact(case).truth, DOUBLE) for number, case in cases.items()}
+            for stage, name, judged, case in self.excuses:
+                known, fact, exact = bounds[case.number], self._fact(case), float(judged.expected)
+                if known is None or known.notes.doubts or scratch.failures or name not in known.arrays:
+                    continue
+                limits = self._limits(_Point(case, fact.truth, known, fact.condition, DOUBLE), name)
+                allowed = limits.rounding(float(known.arrays[name][judged.position].err), abs(exact))
+                if np.isfinite(allowed) and not abs(judged.obtained - exact) <= allowed:
+                    said = f"is lost, though the formula need not overflow: as printed for {language}, it has a value"
+                    where = place(name, judged.position)
+                    self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
 
     def _derivatives(self, text: Text | None) -> None:
         """The declared derivatives of functions of the user's, wherever these are defined."""
@@ -405,6 +448,9 @@ class _Checking:
                 self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
                 self.found.lose(stage, name, judged, case)
+                asked = judged.excused and limits.format is DOUBLE and not case.label.endswith("edges")
+                if asked and self.language == self.to and len(self.excuses) < EXCUSES:
+                    self.excuses.append((stage, name, judged, case))
             elif (stage.startswith("float64") or self.single) and judged.ulps > self.found.worst.ulps:
                 self.found.worst = Worst(judged.ulps, f"{where}, case {case.number}")
 
@@ -443,6 +489,23 @@ class _Checking:
             self._calling("solvers", None)
             for stage, where, said in Solvers(self.function, solved, self.seed).faults(text, self.artefact):
                 self.found.fail(stage, where, said, None)
+
+    def _arguments(self, text: Text | None) -> None:
+        self._called_plainly("arguments", lambda case: accepted(self.function, self.artefact, case))
+
+    def _transforms(self, text: Text | None) -> None:
+        if not has_backward(self.function):
+            return
+        self._called_plainly(
+            "transforms", lambda case: transformed(self.function, self.artefact, self.to, case, self.seed)
+        )
+
+    def _called_plainly(self, stage: str, asked: Callable[[Case], Iterator[tuple[str, str]]]) -> None:
+        """What is asked of one call with every input, of which all results are numbers: (place, what is wrong)."""
+        self._calling(stage, None)
+        case = example(self.function, self.cases, self.seed, self.artefact, self.to == "jax")
+        for where, said in asked(case) if case is not None else ():
+            self.found.fail(stage, where, said, None)
 
     def _adjoint(self, text: Text | None) -> None:
         self._calling("adjoint", None)

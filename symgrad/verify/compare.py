@@ -28,6 +28,7 @@ class Judged:
     """One element of a result, and what is said of it: "fine", "wrong", a "loss", or what is wrong, in words.
 
     ulps, bits  its error, and what was lost
+    excused     it is a loss, and not wrong, only because the text says that it may overflow there
     """
 
     verdict: str
@@ -36,6 +37,7 @@ class Judged:
     obtained: Any
     ulps: float = 0.0
     bits: float = 0.0
+    excused: bool = False
 
 
 def place(name: str, position: tuple[int, ...]) -> str:
@@ -184,13 +186,15 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
         size = abs(to_float(mpmath.mpf(expected)._mpf_))
         condition = float(limits.condition[position])
         bound = float(known[position].err) if known is not None else None
-        excused = bound == np.inf or notes.doubts > 0
+        doubted = notes.doubts > 0
+        overflows = bound == np.inf and not doubted
+        excused = overflows or doubted
         scale = size + condition
         if not np.isfinite(obtained):
             fits = size >= huge * (1 - 2 * unit) and obtained == np.copysign(np.inf, float(mp.sign(expected)))
             if not fits:
                 verdict = "loss" if excused else "wrong"
-                yield Judged(verdict, position, expected, obtained, np.inf, 1 / unit)
+                yield Judged(verdict, position, expected, obtained, np.inf, 1 / unit, overflows)
             continue
         error = abs(to_float((mpmath.mpf(obtained) - expected)._mpf_))
         floor = limits.floor
@@ -203,4 +207,4 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
         elif error > budget and np.isfinite(budget):
             verdict = "loss"
         bits = float(np.log2(min(max(ulps, 1.0), 1 / unit**2)))
-        yield Judged(verdict, position, expected, obtained, ulps, bits)
+        yield Judged(verdict, position, expected, obtained, ulps, bits, verdict == "loss" and overflows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ DRAWS: Mapping[str, Draw] = {
     "above": lambda rng, shape: 1 + np.abs(rng.standard_normal(shape)),
     "offset": lambda rng, shape: 800 + rng.standard_normal(shape),
     "negative offset": lambda rng, shape: rng.standard_normal(shape) - 800,
+    "far below": lambda rng, shape: rng.choice([-1e31, -2e31], shape),
+    "equal rows": lambda rng, shape: np.zeros(shape) + rng.choice([0.0, 1.0, -2.0], (*shape[:-1], 1) if shape else ()),
+    "one-hot": lambda rng, shape: (np.arange(prod(shape)) == rng.integers(max(prod(shape), 1))).reshape(shape) * 1.0,
+    "opposite": lambda rng, shape: np.resize(np.outer(rng.standard_normal(prod(shape) // 2 + 1), (1.0, -1.0)), shape),
     "ties": lambda rng, shape: rng.integers(-1, 3, shape).astype(float),
     "edges": lambda rng, shape: rng.choice(EDGES, shape),
     "zeros": lambda rng, shape: np.zeros(shape),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
+from ..expr import Apply, postorder
 from ..ir import Function
 from ..ops import COMPARISONS
 from ..records import replace
@@ -31,6 +32,7 @@ SEARCH = 600_000  # operations in search of kinks, by the long matrix
 NEAR = 60_000  # and in search of the edges of conditions, by the short one
 KINKS = 30  # cases at kinks
 ATTEMPTS = 12  # at a point where the function has a value,
+EXTREMES = {"max", "min", "logsumexp"}  # reductions that begin at no number
 FIRST = 3  # so many of them with numbers of the kind that is asked for
 
 Inputs = dict[str, Array | None]
@@ -46,12 +48,15 @@ SHORT = (
     Row("edges", "edges"),
     Row("edges", "edges"),
     Row("a large offset", "offset"),
+    Row("a large negative offset", "negative offset"),
+    Row("rows of equal numbers", "equal rows"),
+    Row("one-hot", "one-hot"),
+    Row("numbers that sum to 0", "opposite"),
     Row("float32", single=True),
     Row("broadcast inputs", strided=True),
 )
 LONGER = (
     *[Row("the formula's edges", "own edges")] * 6,
-    Row("a large negative offset", "negative offset"),
     Row("huge grad_output", seeds="huge"),
     Row("broadcast inputs and grad_output", "wide", "ones", strided=True, strided_seed=True),
     *[Row("float32", draw, single=True) for draw in ("wide", "ties", "offset", "positive", "edges", "own edges")],
@@ -86,6 +91,10 @@ class Tensors(Sampler):
         yield first
         for row in plan[1:]:
             yield self._tensor_case(row)
+        if self._shifted():
+            yield self._tensor_case(Row("rows far below 0", "far below"))
+        for value in (False, True) if any(self.function.table[n].dtype == "bool" for n in self.function.inputs) else ():
+            yield self._tensor_case(Row("conditions that are all the same"), change=partial(self._alike, value))
         if self.ignored:
             yield self._tensor_case(Row("subscripts left out"), change=self._left_out)
         for present in patterns[1:]:
@@ -153,6 +162,18 @@ class Tensors(Sampler):
             yield self._tensor_case(row, ones)
         for name in small if len(small) > 1 else ():
             yield self._tensor_case(Row("a size of 1"), {**small, name: 1})
+
+    def _shifted(self) -> bool:
+        """Whether the code may begin with a maximum: that is asked for, or what divides or has a logarithm is a sum of
+        exponentials."""
+        reduced = {e.reduce for e in self.function.statements}
+        used = {n.op for e in self.function.statements for n in postorder(e.body) if isinstance(n, Apply)}
+        return bool(reduced & EXTREMES) or ("sum" in reduced and "exp" in used and bool(used & {"div", "log"}))
+
+    def _alike(self, value: bool, inputs: Inputs) -> Inputs:
+        """Every condition true, or every one false."""
+        given = {n: a for n, a in inputs.items() if a is not None and self.function.table[n].dtype == "bool"}
+        return {**inputs, **{n: np.full_like(a, value) for n, a in given.items()}}
 
     def _left_out(self, inputs: Inputs) -> Inputs:
         """Integers in the first places that the formula does not read as subscripts, where there are such."""
