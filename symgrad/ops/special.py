@@ -76,6 +76,11 @@ def _apart(a: Expr, b: Expr) -> Expr:
     return select(apply("eq", a, b), ZERO, apply("abs", a - b))
 
 
+def _unless_nothing(a: Expr, b: Expr, slope: Expr) -> Expr:
+    """The slope of a log(b), 0 where that is 0 because a is, and log(b) no number."""
+    return select(apply("and", apply("eq", a, 0), apply("le", b, 0)), ZERO, slope)
+
+
 def _logaddexp(a: Any, b: Any) -> Any:
     top = max(a, b)
     return top if mp.isinf(top) else top + mp.log1p(exponential(-abs(a - b)))
@@ -95,7 +100,8 @@ SPECIAL: tuple[Op, ...] = (
     Op("polygamma", 2, real(_polygamma), lambda n, x, y: (None, apply("polygamma", n + 1, x)), "polygamma",
        expand=_by_zeta, domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...", sampled=False, series=False),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
-    Op("hurwitz", 2, real(_zeta), lambda s, x, y: (None, -s * _hurwitz(s + 1, x)), "zeta", spell=special("zeta"),
+    Op("hurwitz", 2, real(_zeta), lambda s, x, y: (None, -s * _hurwitz(s + 1, x)), "zeta",
+       spell={"numpy": "special.zeta", "torch": "_hurwitz", "jax": "_hurwitz"},
        domain="x > 1, and y not 0, -1, -2, ...", sampled=False, series=False),
     # modified Bessel functions
     function("bessel_i0", lambda x, y: apply("bessel_i1", x), lambda x: sympy.besseli(0, x), lambda x: mp.besseli(0, x),
@@ -125,7 +131,8 @@ SPECIAL: tuple[Op, ...] = (
              lambda x: mp.log(cosh(x)), nonnegative=True,
              expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2)),
     Op("xlogy", 2, real(lambda a, b: a * 0 if a == 0 else a * log(b)),
-       lambda a, b, y: (apply("log", nonzero(b)), a / nonzero(b)), lambda a, b: a * sympy.log(b),
+       lambda a, b, y: (_unless_nothing(a, b, apply("log", b)), _unless_nothing(a, b, a / b)),
+       lambda a, b: a * sympy.log(b),
        spell=special("xlogy"), expand=lambda a, b: select(apply("eq", a, 0), ZERO, a * apply("log", b)),
        domain="y > 0, or x == 0", inside=(None, 1), kinks=origin("x == y == 0")),
 )  # fmt: skip
