@@ -29,7 +29,7 @@ EVERYWHERE = [  # formulas in operators that every language has or can write in 
     # a sum without a name of its own, beside a result that is called total
     "f(q[n], k[n]): score[i] = sum[j](q[i]*k[j])/2; total = sum[p](score[p]); out[i] = score[i] + total",
 ]
-SCIPY = [  # formulas in functions that C99 lacks
+SCIPY = [  # formulas in functions that NumPy and C99 lack: of SciPy, and of the printed file
     "f(x) = bessel_i0(x)",
     "f(x) = bessel_i1(x)",
     "f(x) = erfinv(x)",

@@ -39,6 +39,7 @@ LISTED = {
     "declare/text/operators.py": "the symbols of formula text",
     "declare/text/tokenizer.py": "the words of formula text",
     "backends/c_expressions.py": "what C computes of two integer types",
+    "backends/c_special.py": "the texts of what C lacks",
     "backends/c_print.py": "the notation of C",
     "backends/python_expressions.py": "the words of NumPy",
     "backends/python_print.py": "the notation of Python",

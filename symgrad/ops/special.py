@@ -1,7 +1,7 @@
 """Special functions. NumPy has hardly any: the printed file imports scipy.special.
 
-C99 has erf, erfc, lgamma and tgamma of them. What it has no word for is refused there by name, and so is lgamma where
-its gradient is asked for, which is digamma.
+C99 has erf, erfc, lgamma and tgamma of them. The others are functions of the printed file there:
+symgrad.backends.c_special.
 """
 
 from __future__ import annotations
