@@ -49,6 +49,7 @@ LISTED = {
     "simplify/denominator.py": "what SymPy is told of squares",
     "simplify/exponentials.py": "a rule of logarithms",
     "simplify/tails.py": "rules of the tails of a distribution",
+    "verify/approximations.py": "what is granted to functions of printed files",
     "verify/draws.py": "what an implementation is known to compute badly",
     "verify/reach.py": "how the oracle computes with integers",
     "verify/rounding/format.py": "the oracle's own bounds",

@@ -168,6 +168,241 @@ static double $scaled_bessel_i(int n, double x)
     }
     return exp(-x) * sum * (n ? 0.5 * x : 1.0);
 }"""
+_BESSEL = """\
+/* The Bessel function J(x) of order n, 0 or 1, for x >= 0; Y(x) if it is the second. From 25 on by
+ * the asymptotic series of Hankel (DLMF 10.17.3); before, all J(x) by their recurrence backwards
+ * (Miller's algorithm), and Y(x) as a sum of them (DLMF 10.23.15 and the lines above). */
+static double $bessel(int n, int second, double x)
+{
+    const double pi = $pi;
+    if (isinf(x)) {
+        return 0.0;
+    }
+    if (x >= 25.0) {
+        double even = 0.0;
+        double odd = 0.0;
+        double term = 1.0;
+        for (int k = 0; fabs(term) > 1e-17; ++k) {
+            const double signed_term = k & 2 ? -term : term;
+            even += k & 1 ? 0.0 : signed_term;
+            odd += k & 1 ? signed_term : 0.0;
+            term *= (4.0 * n * n - (2.0 * k + 1.0) * (2.0 * k + 1.0)) / (8.0 * (k + 1.0) * x);
+        }
+        const double sum = sin(x) + cos(x);
+        const double apart = sin(x) - cos(x);
+        const double cosine = n ? apart : sum; /* of x - (n/2 + 1/4)*pi, times the root of 2 */
+        const double sine = n ? -sum : apart;
+        const double found = second ? even * sine + odd * cosine : even * cosine - odd * sine;
+        return found / sqrt(pi * x);
+    }
+    const double logarithm = log(x) - 0.11593151565841245; /* log(x/2) + Euler's constant */
+    if (x < 1e-8) {
+        const double first = n ? -2.0 / (pi * x) : 2.0 / pi * logarithm;
+        return second ? first : n ? 0.5 * x : 1.0;
+    }
+    const int order = 20 + 2 * (int)x;
+    double above = 0.0;
+    double here = 1e-280;
+    double all = 0.0;
+    double sum = 0.0; /* of what Y(x) is made of */
+    for (int k = order; k > 0; --k) {
+        const int half = k / 2;
+        const double signed_here = half & 1 ? -here : here;
+        all += k & 1 ? 0.0 : 2.0 * here;
+        if (n && k & 1 && k > 1) {
+            sum += k / (double)(half * (half + 1)) * signed_here;
+        }
+        if (!n && !(k & 1)) {
+            sum += 2.0 / half * signed_here;
+        }
+        const double below = 2.0 * k / x * here - above;
+        above = here;
+        here = below;
+    }
+    all += here; /* of order 0, and above of order 1 */
+    if (!second) {
+        return (n ? above : here) / all;
+    }
+    const double first = n ? (logarithm - 1.0) * above - here / x : logarithm * here;
+    return 2.0 / pi * ((first - sum) / all);
+}"""
+_BESSEL_J = """\
+/* The Bessel function J(x) of order $order. */
+static double $name(double x)
+{
+    return $value;
+}"""
+_BESSEL_Y = """\
+/* The Bessel function Y(x) of order $order. */
+static double $name(double x)
+{
+    return x > 0.0 ? $bessel($order, 1, x) : x == 0.0 ? -1.0 / fabs(x) : (double)NAN;
+}"""
+_SCALED_BESSEL_K = """\
+/* exp(x) K(x) of order n, 0 or 1, for x > 0: from 1 on the integral of
+ * exp(x - x*cosh(t)) * cosh(n*t) over t from 0 to infinity (DLMF 10.32.9) by the trapezoidal rule,
+ * which converges as an exponential and cancels nowhere; before, the series (DLMF 10.31.1). */
+static double $scaled_bessel_k(int n, double x)
+{
+    double sum = 0.0;
+    if (x >= 1.0) {
+        const double step = fmin(0.2, 0.5 / sqrt(x));
+        double term = 0.5;
+        for (int k = 1; term > 1e-18; ++k) {
+            sum += term;
+            const double t = k * step;
+            const double root = sinh(0.5 * t);
+            term = exp(-2.0 * x * root * root) * (n ? cosh(t) : 1.0);
+        }
+        return step * sum;
+    }
+    const double logarithm = log(x) - 0.11593151565841245; /* log(x/2) + Euler's constant */
+    double term = 1.0;
+    double harmonic = n ? 0.5 : 0.0; /* half of 1 + 1/2 + ... of k and of k + n */
+    for (int k = 1; term > 1e-18; ++k) {
+        sum += term * (n ? 2.0 * (logarithm - harmonic) : harmonic - logarithm);
+        term *= 0.25 * x * x / ((double)k * (k + n));
+        harmonic += n ? 0.5 / k + 0.5 / (k + 1.0) : 1.0 / k;
+    }
+    return exp(x) * (n ? 1.0 / x + 0.25 * x * sum : sum);
+}"""
+_BESSEL_K = """\
+/* $about. */
+static double $name(double x)
+{
+    if (!(x > 0.0)) {
+        return x == 0.0 ? (double)INFINITY : (double)NAN;
+    }
+    return $value;
+}"""
+_GAMMA_PREFACTOR = """\
+/* x**a * exp(-x) / gamma(a + 1). From 30 on by the deviance a*(u - log(1 + u)), u = (x - a)/a, and
+ * the series of Stirling (DLMF 5.11.1): nothing large cancels (Loader 2000). */
+static double $gamma_prefactor(double a, double x)
+{
+    if (a < 30.0) {
+        const double half = exp(-0.5 * x);
+        return half > 0.0 ? half * (half * pow(x, a) / tgamma(a + 1.0)) : 0.0;
+    }
+    const double u = (x - a) / a;
+    double apart = u - log(x / a);
+    if (fabs(u) < 0.5) { /* by s = u/(2 + u): log(1 + u) is 2*(s + s**3/3 + ...) */
+        const double s = u / (2.0 + u);
+        double power = 2.0 * s * s * s;
+        apart = s * u;
+        for (int k = 3; fabs(power) > 1e-19 * fabs(apart); k += 2) {
+            apart -= power / k;
+            power *= s * s;
+        }
+    }
+    const double square = 1.0 / (a * a);
+    double rest = 1.0 / 1188.0 - 691.0 / 360360.0 * square;
+    rest = 1.0 / 1680.0 - square * rest;
+    rest = 1.0 / 1260.0 - square * rest;
+    rest = 1.0 / 360.0 - square * rest;
+    rest = (1.0 / 12.0 - square * rest) / a;
+    return exp(-a * apart - rest) / sqrt(6.283185307179586 * a);
+}"""
+_INCOMPLETE_GAMMA = """\
+/* The lower regularized incomplete gamma function, the upper one if asked for: by the series
+ * (DLMF 8.11.4), where x is large by the continued fraction (DLMF 8.9.2). */
+static double $incomplete_gamma(int upper, double a, double x)
+{
+    if (!(a > 0.0) || !(x >= 0.0)) {
+        return NAN;
+    }
+    if (x == 0.0 || isinf(x)) {
+        return (x == 0.0) == upper ? 1.0 : 0.0;
+    }
+    const double factor = $gamma_prefactor(a, x);
+    if (x < fmax(a, 1.0)) {
+        double sum = 1.0;
+        double term = 1.0;
+        for (double k = 1.0; term > 1e-17 * sum; k += 1.0) {
+            term *= x / (a + k);
+            sum += term;
+        }
+        return upper ? 1.0 - factor * sum : factor * sum;
+    }
+    double b = x + 1.0 - a; /* by the algorithm of Lentz */
+    double c = 1e300;
+    double d = 1.0 / b;
+    double fraction = d;
+    double change = 0.0;
+    for (double k = 1.0; fabs(change - 1.0) > 1e-16 && k < 1e7; k += 1.0) {
+        b += 2.0;
+        d = 1.0 / (k * (a - k) * d + b);
+        c = b + k * (a - k) / c;
+        change = c * d;
+        fraction *= change;
+    }
+    return upper ? factor * a * fraction : 1.0 - factor * a * fraction;
+}"""
+_GAMMAINC = """\
+/* The $which regularized incomplete gamma function. */
+static double $name(double a, double x)
+{
+    return $incomplete_gamma($upper, a, x);
+}"""
+_EXPI = """\
+/* The exponential integral Ei(x): by the series (DLMF 6.6.2), far below 0 by the continued fraction
+ * of -E1(-x) (DLMF 6.9.1), from 50 on by the asymptotic series (DLMF 6.12.2). */
+static double $expi(double x)
+{
+    double sum = 0.0;
+    double term = 1.0;
+    if (x >= 50.0) {
+        for (int k = 1; term > 1e-17; ++k) {
+            sum += term;
+            term *= k / x;
+        }
+        return isinf(x) ? x : exp(0.5 * x) * (exp(0.5 * x) / x * sum);
+    }
+    if (x < -1.0) {
+        for (int k = 40 + (int)(400.0 / (1.0 - x)); k > 0; --k) {
+            sum = k / (1.0 + k / (sum - x));
+        }
+        return -exp(x) / (sum - x);
+    }
+    for (int k = 1; fabs(term) > 1e-17 * fabs(sum); ++k) {
+        term *= x / k;
+        sum += term / k;
+    }
+    return log(fabs(x)) + 0.5772156649015329 + sum;
+}"""
+_LAMBERTW = """\
+/* The number w >= -1 with w*exp(w) = x. Near the branch point by steps of Newton for w + 1, where
+ * e*x + 1 is the sum of (w + 1)**k * (k - 1)/k! from k = 2 on; from -1/4 on by steps of Halley
+ * (Corless and others, 1996). */
+static double $lambertw(double x)
+{
+    const double above = x + 0.36787944117144233 - 1.2428753672788363e-17; /* x + 1/e */
+    if (!(above > 0.0) || isinf(x)) {
+        return above > 0.0 ? x : (double)NAN;
+    }
+    if (x < -0.25) {
+        const double power = 2.718281828459045 * above;
+        const double root = sqrt(2.0 * power);
+        double v = root * (1.0 - root * (1.0 / 3.0 - root * (11.0 / 72.0)));
+        for (int step = 0; step < 4; ++step) {
+            double sum = 0.0;
+            double term = v;
+            for (int k = 2; k < 24; ++k) {
+                term *= v / k;
+                sum += (k - 1.0) * term;
+            }
+            v -= (sum - power) * exp(-v) / v;
+        }
+        return v - 1.0;
+    }
+    const double logarithm = log1p(x);
+    double w = logarithm * (1.0 - log1p(logarithm) / (2.0 + logarithm));
+    for (int step = 0; step < 4; ++step) {
+        const double apart = w - x * exp(-w);
+        w -= apart / (w + 1.0 - 0.5 * (w + 2.0) * apart / (w + 1.0));
+    }
+    return w;
+}"""
 _SCALED = """\
 /* exp(-abs(x)) I(x) of order $order. */
 static double $name(double x)
@@ -200,6 +435,31 @@ TEXTS: dict[str, str] = {  # each after those that it calls
     "scaled_bessel_i": _SCALED_BESSEL_I,
     "bessel_i0e": _of_order(_SCALED, order="0", name="$bessel_i0e", value="$scaled_bessel_i(0, fabs(x))"),
     "bessel_i1e": _of_order(_SCALED, order="1", name="$bessel_i1e", value=_ODD),
+    "bessel": _BESSEL,
+    "bessel_j0": _of_order(_BESSEL_J, order="0", name="$bessel_j0", value="$bessel(0, 0, fabs(x))"),
+    "bessel_j1": _of_order(_BESSEL_J, order="1", name="$bessel_j1", value="copysign(1.0, x) * $bessel(1, 0, fabs(x))"),
+    "bessel_y0": _of_order(_BESSEL_Y, order="0", name="$bessel_y0"),
+    "bessel_y1": _of_order(_BESSEL_Y, order="1", name="$bessel_y1"),
+    "scaled_bessel_k": _SCALED_BESSEL_K,
+    **{
+        f"bessel_k{n}{end}": _of_order(
+            _BESSEL_K,
+            about=f"{about} of order {n}",
+            name=f"$bessel_k{n}{end}",
+            value=f"{factor}$scaled_bessel_k({n}, x)",
+        )
+        for n in (0, 1)
+        for end, about, factor in (
+            ("", "The modified Bessel function K(x)", "exp(-x) * "),
+            ("e", "exp(x) K(x)", ""),
+        )
+    },
+    "gamma_prefactor": _GAMMA_PREFACTOR,
+    "incomplete_gamma": _INCOMPLETE_GAMMA,
+    "gammainc": _of_order(_GAMMAINC, which="lower", name="$gammainc", upper="0"),
+    "gammaincc": _of_order(_GAMMAINC, which="upper", name="$gammaincc", upper="1"),
+    "expi": _EXPI,
+    "lambertw": _LAMBERTW,
     "bessel_i0": _of_order(_BESSEL_I, order="0", name="$bessel_i0", scaled="$scaled_bessel_i(0, fabs(x))", end="half"),
     "bessel_i1": _of_order(_BESSEL_I, order="1", name="$bessel_i1", scaled=_ODD, end="copysign(half, x)"),
 }

@@ -36,6 +36,7 @@ class Approximated:
               arguments the last
     before    the arguments before that one with which it is compared
     least     smaller results may be off by as much as this one: near a zero no digit is promised
+    points    how many numbers of each kind it is compared at: less where mpmath takes milliseconds for one
     """
 
     operator: str
@@ -43,6 +44,7 @@ class Approximated:
     within: Mapping[int, tuple[float, float]]
     before: tuple[tuple[float, ...], ...] = ((),)
     least: float = 0.0
+    points: int = POINTS
 
 
 APPROXIMATED: Mapping[str, Approximated] = {
@@ -63,6 +65,18 @@ APPROXIMATED: Mapping[str, Approximated] = {
     "hurwitz": Approximated("hurwitz", 6.0, {53: (1e-30, 1e30)}, before=((2,), (3,), (4,), (2.5,), (30,))),
     "erfinv": Approximated("erfinv", 3.0, {53: (-1.0, 1.0)}),
     "ndtri": Approximated("ndtri", 4.0, {53: (1e-300, 1.0)}),
+    "bessel_j0": Approximated("bessel_j0", 4.0, {53: (-1e3, 1e6)}, least=1.0),
+    "bessel_j1": Approximated("bessel_j1", 4.0, {53: (-1e3, 1e6)}, least=1.0),
+    "bessel_y0": Approximated("bessel_y0", 6.0, {53: (1e-300, 1e6)}, least=1.0),
+    "bessel_y1": Approximated("bessel_y1", 6.0, {53: (1e-300, 1e6)}, least=1.0),
+    "bessel_k0": Approximated("bessel_k0", 12.0, {53: (1e-300, 700.0)}, points=32),
+    "bessel_k1": Approximated("bessel_k1", 12.0, {53: (1e-300, 700.0)}, points=32),
+    "bessel_k0e": Approximated("bessel_k0e", 12.0, {53: (1e-300, 1e300)}, points=32),
+    "bessel_k1e": Approximated("bessel_k1e", 12.0, {53: (1e-300, 1e300)}, points=32),
+    "gammainc": Approximated("gammainc", 20.0, {53: (1e-3, 60.0)}, before=((0.5,), (1.0,), (2.5,), (10.0,), (25.0,))),
+    "gammaincc": Approximated("gammaincc", 60.0, {53: (1e-3, 60.0)}, before=((0.5,), (1.0,), (2.5,), (10.0,), (25.0,))),
+    "expi": Approximated("expi", 10.0, {53: (-700.0, 700.0)}, least=0.5),
+    "lambertw": Approximated("lambertw", 6.0, {53: (-0.367, 1e300)}),
     "bessel_i0": Approximated("bessel_i0", 14.0, {53: (-700.0, 700.0)}),
     "bessel_i1": Approximated("bessel_i1", 14.0, {53: (-700.0, 700.0)}),
     "bessel_i0e": Approximated("bessel_i0e", 14.0, {53: (-1e3, 1e4)}),
@@ -134,7 +148,7 @@ def _truth(operator: str, at: tuple[float, ...], bits: int) -> Any:
 
 def _arguments(granted: Approximated, bits: int) -> Iterator[tuple[float, ...]]:
     """At what it is compared."""
-    count = POINTS // len(granted.before)
+    count = granted.points // len(granted.before)
     for before in granted.before:
         for x in points(*granted.within[bits], bits, count):
             yield *before, x
