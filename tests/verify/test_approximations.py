@@ -139,6 +139,27 @@ CHANGES = {
         ("step < 2", "step < 1"),
         ("1.0 + y * r", "1.0"),
     ],
+    "f(x) = bessel_j0(x)*bessel_y0(x)": [
+        ("8.0 * (k + 1.0) * x", "8.0 * (k + 2.0) * x"),
+        ("2.0 * k / x * here", "k / x * here"),
+        ("0.11593151565841245", "0.1159315"),
+        ("2.0 / half * signed_here", "1.0 / half * signed_here"),
+    ],
+    "f(x) = gammainc(2.5, x)": [
+        ("x / (a + k)", "x / (a + k + 1.0)"),
+        ("b = x + 1.0 - a", "b = x + 2.0 - a"),
+        ("tgamma(a + 1.0)", "tgamma(a)"),
+    ],
+    "f(x) = expi(x)": [
+        ("sum += term / k;", "sum += term;"),
+        ("k / (1.0 + k / (sum - x))", "k / (1.0 + k / (sum + x))"),
+        ("term *= k / x", "term *= (k + 1.0) / x"),
+    ],
+    "f(x) = lambertw(x)": [
+        ("1.2428753672788363e-17", "1.2428753672788363e-9"),
+        ("step < 4; ++step) {\n        const double apart", "step < 1; ++step) {\n        const double apart"),
+        ("(k - 1.0) * term", "k * term"),
+    ],
     "f(x) = bessel_i1(x)": [
         ("0.25 * x * x", "0.2 * x * x"),
         ("(k + n)", "k"),

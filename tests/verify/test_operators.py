@@ -11,6 +11,7 @@ import symgrad as sg
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
+
 @needs_cc
 @pytest.mark.parametrize("text", [*EVERYWHERE, *SCIPY, *OF_FILE, *GAMMA])
 def test_every_language_agrees(text: str) -> None:
