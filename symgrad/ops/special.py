@@ -79,7 +79,8 @@ def _apart(a: Expr, b: Expr) -> Expr:
 
 def _unless_nothing(a: Expr, b: Expr, slope: Expr) -> Expr:
     """The slope of a log(b), 0 where that is 0 because a is, and log(b) no number."""
-    return select(apply("and", apply("eq", a, 0), apply("le", b, 0)), ZERO, slope)
+    nothing = apply("eq", a, 0)
+    return select(nothing if a is b else apply("and", nothing, apply("le", b, 0)), ZERO, slope)
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
