@@ -35,6 +35,11 @@ def _atanh(x):
     return (_log1p(x) - _log1p(-x)) / 2
 
 
+def _hurwitz(s, x):
+    """Return the zeta function of Hurwitz; that of JAX is no number where x is infinite."""
+    return jnp.where(x == jnp.inf, 0, jax.scipy.special.zeta(s, x))
+
+
 def _ndtr(x):
     """Return the normal distribution function; that of JAX computes erf beside erfc."""
     return jax.lax.erfc(-(0.5**0.5) * x) / 2

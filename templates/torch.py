@@ -52,6 +52,11 @@ def _in_range(places, extent, name, bounds, asked=True):
     return torch.where((places < 0) & asked, extent, places)
 
 
+def _hurwitz(s, x):
+    """Return the zeta function of Hurwitz; that of torch is no number where x is infinite."""
+    return torch.where(x == math.inf, 0, torch.special.zeta(s, x))
+
+
 def _cut(x, *cuts):
     """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
     for axis, cut in cuts:

@@ -40,7 +40,7 @@ from ..ops.primitive import Primitive
 from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides
 from ..source.tree import BOOL, INT, REAL, SIZE, Call, Cast, Element, Expression, Name, Number, Operation, Type
-from . import c_vector
+from . import c_special, c_vector
 from .c_print import DOUBLE, INFIX, LIBM, PREFIX
 
 
@@ -282,6 +282,8 @@ class Expressions:
         if isinstance(node.op, Filled) or row.helper is not None:
             prefix = c_vector.PREFIX * (vectors_in(node.op) in self._vector)
             return Call(self._local(prefix + word), parts)
+        if word in c_special.TEXTS:
+            return Call(self._local(word), parts)
         if word not in LIBM:
             raise UnsupportedError(
                 f"C99 has no function {word}, which {node.op} needs. Print another language, or say in the row of "

@@ -37,7 +37,7 @@ from ..source.tree import (
     Verbatim,
     names_in,
 )
-from . import c_contract, c_lapack, c_sparse, c_vector, series
+from . import c_contract, c_lapack, c_sparse, c_special, c_vector, series
 from .c_expressions import Expressions, language, vectors_in
 from .c_names import File
 from .helpers import formulas, steps
@@ -97,7 +97,8 @@ def local_functions(
         _verbatim(word, text, file, options)
         for word, text in c_lapack.texts([w for w in words if w.startswith(c_lapack.PREFIX)]).items()
     ]
-    return constants, (*integers, *by_hand, *lapack, *vector, *operators)
+    special = [f for word in c_special.needed(words) for f in _special(word, file, options.single)]
+    return constants, (*integers, *by_hand, *lapack, *vector, *special, *operators)
 
 
 def _verbatim(word: str, text: str, file: File, options: Options) -> Verbatim:
@@ -112,6 +113,17 @@ def _verbatim(word: str, text: str, file: File, options: Options) -> Verbatim:
     includes += c_contract.INCLUDES.get(word, ())
     includes += c_vector.INCLUDES if word in c_vector.TEXTS else []
     return Verbatim(functions[word], tuple(lines), word, tuple(includes))
+
+
+def _special(word: str, file: File, single: bool) -> Iterator[Verbatim]:
+    """A special function in double precision, and in a file of floats the one that rounds what it gives."""
+    of_double = "double_" * single
+    names = {name: file.local(of_double + name) for name in (word, *c_special.calls(word))}
+    lines = Template(c_special.TEXTS[word]).substitute(names, pi=PI.text).split("\n")
+    yield Verbatim(names[word], tuple(lines), word, ("math.h",))
+    if single and word in OPS:
+        text = c_special.rounded(file.local(word), names[word], OPS[word].arity)
+        yield Verbatim(file.local(word), tuple(text.split("\n")))
 
 
 # integers

@@ -7,14 +7,14 @@ people write them, `x - y` for `Add(x, Mul(-1, y))` and `a/b` for `Mul(a, Pow(b,
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from fractions import Fraction
 from functools import cache, partial, reduce
 from typing import Any, TypeAlias
 
 from ..errors import DeclarationError, UnsupportedError
-from ..expr import Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
+from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
 from ..ir import Function
 from ..later import sympy
 from ..ops import OPS, ROWS
@@ -31,6 +31,11 @@ Input: TypeAlias = "sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol"
 Output: TypeAlias = "sympy.Basic | sympy.MatrixBase | int | float"
 
 _RECIPROCALS = {"sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"}  # 1/cos, ...
+_OF_RECIPROCAL = {  # acot(x) = atan(1/x), ...
+    "acot": "atan", "acsc": "asin", "asec": "acos", "acoth": "atanh", "acsch": "asinh", "asech": "acosh"
+}  # fmt: skip
+_BESSEL = ("besseli", "besselj", "besselk", "bessely")
+TERMS = 256  # a Sum or Product of more is no formula that anybody reads
 LONG = 2**12  # places, what is shared counted each time, as SymPy walks it: about what is longer nothing is asked
 _PACK = index("...")
 
@@ -152,6 +157,28 @@ def _reciprocals() -> Mapping[type, str]:
     return {getattr(sympy, name): of for name, of in _RECIPROCALS.items()}
 
 
+def _quotient_of_gammas(x: Expr, y: Expr) -> Expr:
+    return apply("tgamma", x) * apply("tgamma", y) / apply("tgamma", x + y)
+
+
+@cache
+def _composed() -> Mapping[type, Callable[..., Expr]]:
+    """The functions of SymPy that are written in several operators, by their classes."""
+    return {
+        **{getattr(sympy, name): partial(_of_reciprocal, of) for name, of in _OF_RECIPROCAL.items()},
+        sympy.sinc: lambda x: apply("sinc", x / apply("pi")),  # sin(x)/x, where ours and NumPy's is sin(pi*x)/(pi*x)
+        sympy.beta: _quotient_of_gammas,
+        sympy.factorial: lambda x: apply("tgamma", x + 1),
+        sympy.lowergamma: lambda a, x: apply("gammainc", a, x) * apply("tgamma", a),
+        sympy.uppergamma: lambda a, x: apply("gammaincc", a, x) * apply("tgamma", a),
+        sympy.zeta: lambda s, x=ONE: apply("hurwitz", s, x),
+    }
+
+
+def _of_reciprocal(op: str, x: Expr) -> Expr:
+    return apply(op, 1 / x)
+
+
 def _is_element(node: Any) -> bool:
     """Whether it is an element of a MatrixSymbol."""
     return isinstance(node, sympy.matrices.expressions.matexpr.MatrixElement)
@@ -164,6 +191,7 @@ class _Reader:
         self.name = name
         self.known = known
         self.primitives = primitives
+        self.terms: dict[Any, tuple[Any, ...]] = {}  # of each Sum and Product, kept: nodes are known by their identity
 
     def read(self, root: Any) -> Expr:
         """`root` as an expression; a loop, because SymPy's trees are as deep as people's formulas are long."""
@@ -191,8 +219,35 @@ class _Reader:
             return ()
         if isinstance(node, sympy.Piecewise):
             return tuple(part for pair in node.args for part in pair.args)
+        if isinstance(node, (sympy.Sum, sympy.Product)):
+            if node not in self.terms:
+                self.terms[node] = self._terms(node)
+            return self.terms[node]
         self._refuse(node)
         return tuple(node.args)
+
+    def _terms(self, node: Any) -> tuple[Any, ...]:
+        """What a Sum or Product adds or multiplies, written out."""
+        parts = [node.function]
+        for symbol, *bounds in node.limits:
+            first, last = self._bounds(node, bounds)
+            parts = [part.subs(symbol, k) for part in parts for k in range(first, last + 1)]
+        return tuple(parts)
+
+    def _bounds(self, node: Any, bounds: Sequence[Any]) -> tuple[int, int]:
+        kind = type(node).__name__
+        if not (len(bounds) == 2 and all(b.is_Integer for b in bounds)):
+            raise UnsupportedError(
+                f"{self.name}: {node} has bounds that are no numbers. Put numbers in their place, or write the {kind} "
+                f"over a size with sg.parse: {'sum' if kind == 'Sum' else 'prod'}[i](...)."
+            )
+        first, last = map(int, bounds)
+        if not -1 <= last - first < TERMS:
+            raise UnsupportedError(
+                f"{self.name}: {node} has {last - first + 1} terms, and from 0 to {TERMS} are written out. Write it "
+                f"over an index with sg.parse: {'sum' if kind == 'Sum' else 'prod'}[i](...)."
+            )
+        return first, last
 
     def _refuse(self, node: Any) -> None:
         unreal = (sympy.I, sympy.zoo, sympy.nan)
@@ -203,11 +258,10 @@ class _Reader:
                 f"{self.name}: {node} is a function without a definition; put its formula in its place, or declare "
                 f"{node.func}: sg.primitive({str(node.func)!r}, ...)."
             )
-        binders = (sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit, sympy.Subs)
+        binders = (sympy.Derivative, sympy.Integral, sympy.Limit, sympy.Subs)
         if isinstance(node, binders):
-            terms = "write its terms out, or use sg.parse and sum[i](...)"
-            advice = terms if isinstance(node, sympy.Sum) else "call .doit() first"
-            raise UnsupportedError(f"{self.name}: {type(node).__name__} stands for a computation: {node}; {advice}.")
+            said = f"{type(node).__name__} stands for a computation: {node}; call .doit() first."
+            raise UnsupportedError(f"{self.name}: {said}")
 
     def _node(self, node: Any, args: list[Expr]) -> Expr:
         if isinstance(node, sympy.Symbol) or _is_element(node):
@@ -226,16 +280,26 @@ class _Reader:
             return self._piecewise(node, args)
         if isinstance(node, sympy.UnevaluatedExpr):
             return args[0]
+        if isinstance(node, (sympy.Sum, sympy.Product)):
+            return _sum(args or [ZERO]) if isinstance(node, sympy.Sum) else product(args)
         kind = type(node)
         if kind in _reciprocals():
             return 1 / apply(_reciprocals()[kind], *args)
-        if kind is sympy.sinc:  # sin(x)/x, where ours and NumPy's is sin(pi*x)/(pi*x)
-            return apply("sinc", args[0] / apply("pi"))
-        if kind is sympy.besseli and node.args[0] in (0, 1):
-            return apply(f"bessel_i{node.args[0]}", args[1])
+        if kind in _composed():
+            return _composed()[kind](*args)
+        if kind.__name__ in _BESSEL:
+            if node.args[0] not in (0, 1):
+                raise UnsupportedError(
+                    f"{self.name}: {node} is of order {node.args[0]}; symgrad knows the orders 0 and 1. Write it by "
+                    f"their recurrence, or declare a function with its derivative in its place: sg.primitive."
+                )
+            return apply(f"bessel_{kind.__name__[-1]}{node.args[0]}", args[1])
         op = _classes().get(kind) or self._primitive(node)
         if op is None:
-            raise UnsupportedError(f"{self.name}: symgrad knows no {kind.__name__}, which stands in {node}.")
+            raise UnsupportedError(
+                f"{self.name}: symgrad knows no {kind.__name__}, which stands in {node}. Write it in other functions "
+                f"(.rewrite), or declare a function with its derivative in its place: sg.primitive."
+            )
         if OPS[op].associative:
             return reduce(partial(apply, op), args)
         if len(args) != OPS[op].arity:

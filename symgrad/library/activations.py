@@ -2,6 +2,14 @@
 
 from .. import declare as sg
 
+# Where a comparison stands, the value and the derivative at a kink are those of torch and JAX where the two agree, else
+# of torch; a NaN satisfies no comparison, and is let through by the last branch.
+
+
+def _saturated(x, low, high):
+    """x between low and high, with the derivative 0 at both; that of clip is 1 there."""
+    return sg.where(x <= low, low, sg.where(x >= high, high, x))
+
 
 @sg.function
 def relu(x):
@@ -54,8 +62,8 @@ def quick_gelu(x):
 
 @sg.function
 def relu6(x):
-    """min(max(x, 0), 6); its derivative at 0 and at 6 is 1."""
-    return sg.clip(x, 0, 6)
+    """min(max(x, 0), 6); its derivative at 0 and at 6 is 0."""
+    return _saturated(x, 0, 6)
 
 
 @sg.function
@@ -114,14 +122,14 @@ def softsign(x):
 
 @sg.function
 def hardtanh(x, *, low: float = -1.0, high: float = 1.0):
-    """x between low and high; the derivative at both is 1."""
-    return sg.clip(x, low, high)
+    """x between low and high; the derivative at both is 0."""
+    return _saturated(x, low, high)
 
 
 @sg.function
 def hardsigmoid(x):
-    """x / 6 + 1/2 between 0 and 1."""
-    return sg.clip(x / 6 + 0.5, 0, 1)
+    """(x + 3) / 6 between 0 and 1; the derivative at both is 0."""
+    return sg.where(x <= -3, 0, sg.where(x >= 3, 1, (x + 3) / 6))
 
 
 @sg.function
@@ -133,13 +141,13 @@ def hardswish(x):
 @sg.function
 def hardshrink(x, *, bound: float = 0.5):
     """x where |x| > bound, else 0."""
-    return sg.where(abs(x) > bound, x, 0)
+    return sg.where(abs(x) <= bound, 0, x)
 
 
 @sg.function
 def softshrink(x, *, bound: float = 0.5):
     """x moved towards 0 by bound, and 0 within it."""
-    return sg.where(x > bound, x - bound, sg.where(x < -bound, x + bound, 0))
+    return sg.where(x > bound, x - bound, sg.where(x >= -bound, 0, x + bound))
 
 
 @sg.function
@@ -163,7 +171,7 @@ def logit(x):
 @sg.function
 def threshold(x, *, bound: float = 0.0, value: float = 0.0):
     """x where x > bound, else value."""
-    return sg.where(x > bound, x, value)
+    return sg.where(x <= bound, value, x)
 
 
 @sg.function

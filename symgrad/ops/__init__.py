@@ -11,7 +11,7 @@ from .kinks import KINKS
 from .normal import NORMAL
 from .quotients import QUOTIENTS
 from .row import Helper, Op, Polynomial
-from .special import SPECIAL
+from .special import SPECIAL, UNKNOWN_SLOPE
 from .steps import STEPS
 
 ROWS: tuple[Op, ...] = (*ARITHMETIC, *ELEMENTARY, *ACTIVATIONS, *KINKS, *QUOTIENTS, *STEPS, *NORMAL, *SPECIAL)
@@ -39,7 +39,7 @@ def named(rows: Iterable[Op]) -> dict[str, str]:
     return {name: row.name for name, row in found.items()}
 
 
-OPS: Mapping[str, Op] = _Rows({row.name: row for row in (*ROWS, ISQRT, PAIR, INFINITY)})
+OPS: Mapping[str, Op] = _Rows({row.name: row for row in (*ROWS, ISQRT, UNKNOWN_SLOPE, PAIR, INFINITY)})
 COMPARISONS = frozenset(row.name for row in ROWS if row.kind == "comparison")
 NAMES: Mapping[str, str] = named(ROWS)
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..expr import ONE, ZERO, apply, select
 from ..later import mp, mpmath, np, sympy
 from . import errors
-from .row import LARGE, Op, Partials, exponential, nonzero, real
+from .row import LARGE, Op, Partials, exponential, real
 
 GONE = -1100  # binary exponent of what is 0 in floating point, with some to spare
 INTEGER_DIVISION = 9  # additions that an integer division takes, about
@@ -81,7 +81,8 @@ ARITHMETIC: tuple[Op, ...] = (
     Op("neg", 1, lambda x: -x, lambda x, y: (-ONE,), lambda x: -x, kind="arithmetic", noun="negative", cost=1,
        integral=True, monotone=-1, error=errors.largest, ieee=lambda a: -a),
     Op("pow", 2, power,
-       lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)), y * apply("log", nonzero(a))),
+       lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)),
+                        select(apply("and", apply("eq", a, 0), apply("ge", b, 0)), ZERO, y * apply("log", a))),
        lambda a, b: a**b, names=("power",), domain="x > 0, or y an integer", inside=(1, None), kind="power",
        noun="power", error=errors.power),
     _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),

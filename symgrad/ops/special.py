@@ -1,17 +1,18 @@
 """Special functions. NumPy has hardly any: the printed file imports scipy.special.
 
-C99 has erf, erfc, lgamma and tgamma of them. What it has no word for is refused there by name, and so is lgamma where
-its gradient is asked for, which is digamma.
+C99 has erf, erfc, lgamma and tgamma of them. The others are functions of the printed file there:
+symgrad.backends.c_special.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import UnsupportedError
 from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
-from ..later import mp, sympy
+from ..later import mp, mpmath, sympy
 from . import errors
 from .row import Op, cosh, expm1, exponential, function, jump, log, nonzero, origin, real, special
 
@@ -76,9 +77,99 @@ def _apart(a: Expr, b: Expr) -> Expr:
     return select(apply("eq", a, b), ZERO, apply("abs", a - b))
 
 
+def _unless_nothing(a: Expr, b: Expr, slope: Expr) -> Expr:
+    """The slope of a log(b), 0 where that is 0 because a is, and log(b) no number."""
+    nothing = apply("eq", a, 0)
+    return select(nothing if a is b else apply("and", nothing, apply("le", b, 0)), ZERO, slope)
+
+
 def _logaddexp(a: Any, b: Any) -> Any:
     top = max(a, b)
     return top if mp.isinf(top) else top + mp.log1p(exponential(-abs(a - b)))
+
+
+def _unknown() -> Expr:
+    """The slope in an order or a parameter: refused where it is asked for, which it is not of a number."""
+    return apply("unknown_slope")
+
+
+def _refused() -> Expr:
+    raise UnsupportedError(
+        "the derivative of a special function by its order or parameter is not known to symgrad. Give that as a number "
+        "or an option, or declare the function with its derivative: sg.primitive."
+    )
+
+
+def _incomplete(upper: bool) -> Callable[[Any, Any], Any]:
+    def value(a: Any, x: Any) -> Any:
+        if a <= 0 or x < 0 or mp.isinf(a):
+            return mp.nan
+        if mp.isinf(x):
+            return mpmath.mpf(upper == 0)
+        ends = (x, mp.inf) if upper else (0, x)
+        return mp.gammainc(a, *ends, regularized=True)
+
+    return value
+
+
+def _density(a: Expr, x: Expr) -> Expr:
+    """That of the gamma distribution, the slope of gammainc."""
+    return apply("exp", (a - 1) * apply("log", x) - x - apply("lgamma", a))
+
+
+def _bessel(kind: str, order: int, value: Callable[[Any], Any], slope: Callable[[Expr, Expr], Expr], torch: str,
+            **columns: Any) -> Op:  # fmt: skip
+    """The row of a Bessel function of order 0 or 1."""
+    twin, end = kind[0], kind[1:]
+    scale = (lambda x: sympy.exp(x)) if end else (lambda x: 1)
+    return function(f"bessel_{twin}{order}{end}", slope,
+                    lambda x: scale(x) * getattr(sympy, f"bessel{twin}")(order, x), value,
+                    spell={"numpy": f"special.{twin}{order}{end}", "torch": f"torch.special.{torch}{order}", "jax": ""},
+                    sampled=False, series=False, **columns)  # fmt: skip
+
+
+def _at(order: int, name: str) -> Callable[[Any], Any]:
+    """A Bessel function in mpmath, 0 at infinity."""
+    return lambda x: mpmath.mpf(0) if mp.isinf(x) else getattr(mp, name)(order, x)
+
+
+def _k_near_0(order: int, x: Any) -> Any:
+    """K(x) by its series, which does not cancel before 1."""
+    apart = mp.log(x / 2) + mp.euler
+    total, term, harmonic, k = mpmath.mpf(0), mpmath.mpf(1), mpmath.mpf(order) / 2, 1
+    while mp.mag(term) > -mp.prec - 10:
+        total += term * (2 * (apart - harmonic) if order else harmonic - apart)
+        term *= x * x / (4 * k * (k + order))
+        harmonic += (mpmath.mpf(1) / k + mpmath.mpf(1) / (k + order)) / 2
+        k += 1
+    return 1 / x + x / 4 * total if order else total
+
+
+def _k(order: int, scaled: bool) -> Callable[[Any], Any]:
+    """K(x), or exp(x) K(x): for mpmath it is a limit in the order, of seconds. The integral of
+    exp(-x cosh(t)) cosh(order t) from 0 on, by the trapezoidal rule: with steps of 2 pi y/e it is off by about
+    exp(-e + x (1 - cos(y))), for any y below pi/2."""
+
+    def value(x: Any) -> Any:
+        if not (x > 0 and mp.isfinite(x)):
+            return mpmath.mpf(0) if x > 0 else mp.inf if x == 0 else mp.nan
+        if x < 1:
+            return (mp.exp(x) if scaled else 1) * _k_near_0(order, x)
+        digits = (mp.prec + 20) * mp.ln2
+        step = 2 * mp.pi * min(mp.pi / 2, mp.sqrt(digits / x)) / (2 * digits)
+        total, term, t = mpmath.mpf(0), mpmath.mpf(1) / 2, step
+        while mp.mag(term) > -mp.prec - 10:
+            total += term
+            term = mp.exp(-2 * x * mp.sinh(t / 2) ** 2) * mp.cosh(order * t)
+            t += step
+        return step * total * (1 if scaled else exponential(-x))
+
+    return value
+
+
+def _order_1(x: Expr, y: Expr, zeroth: Expr) -> Expr:
+    """The slope of J and Y of order 1."""
+    return zeroth - y / x
 
 
 _POLES = "x is not 0, -1, -2, ..."
@@ -95,7 +186,8 @@ SPECIAL: tuple[Op, ...] = (
     Op("polygamma", 2, real(_polygamma), lambda n, x, y: (None, apply("polygamma", n + 1, x)), "polygamma",
        expand=_by_zeta, domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...", sampled=False, series=False),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
-    Op("hurwitz", 2, real(_zeta), lambda s, x, y: (None, -s * _hurwitz(s + 1, x)), "zeta", spell=special("zeta"),
+    Op("hurwitz", 2, real(_zeta), lambda s, x, y: (_unknown(), -s * _hurwitz(s + 1, x)), "zeta",
+       spell={"numpy": "special.zeta", "torch": "_hurwitz", "jax": "_hurwitz"},
        domain="x > 1, and y not 0, -1, -2, ...", sampled=False, series=False),
     # modified Bessel functions
     function("bessel_i0", lambda x, y: apply("bessel_i1", x), lambda x: sympy.besseli(0, x), lambda x: mp.besseli(0, x),
@@ -109,6 +201,35 @@ SPECIAL: tuple[Op, ...] = (
              spell=special("i0e"), kinks=jump("x == 0", lambda x: bool(x == 0), 0), sampled=False, nonnegative=True),
     function("bessel_i1e", _slope_of_i1e, lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
              lambda x: exponential(-abs(x)) * mp.besseli(1, x), spell=special("i1e"), sampled=False, series=False),
+    # Bessel functions
+    _bessel("j", 0, _at(0, "besselj"), lambda x, y: -apply("bessel_j1", x), "bessel_j"),
+    _bessel("j", 1, _at(1, "besselj"),
+            lambda x, y: select(apply("eq", x, 0), HALF, _order_1(nonzero(x), y, apply("bessel_j0", x))), "bessel_j"),
+    _bessel("y", 0, _at(0, "bessely"), lambda x, y: -apply("bessel_y1", x), "bessel_y", domain="x > 0", inside=(1,)),
+    _bessel("y", 1, _at(1, "bessely"), lambda x, y: _order_1(x, y, apply("bessel_y0", x)), "bessel_y", domain="x > 0",
+            inside=(1,)),
+    _bessel("k", 0, _k(0, scaled=False), lambda x, y: -apply("bessel_k1", x), "modified_bessel_k", domain="x > 0",
+            inside=(1,)),
+    _bessel("k", 1, _k(1, scaled=False), lambda x, y: -apply("bessel_k0", x) - y / x, "modified_bessel_k",
+            domain="x > 0", inside=(1,)),
+    _bessel("ke", 0, _k(0, scaled=True), lambda x, y: y - apply("bessel_k1e", x), "scaled_modified_bessel_k",
+            domain="x > 0", inside=(1,)),
+    _bessel("ke", 1, _k(1, scaled=True), lambda x, y: y - apply("bessel_k0e", x) - y / x, "scaled_modified_bessel_k",
+            domain="x > 0", inside=(1,)),
+    # the incomplete gamma functions, from 0 to 1
+    Op("gammainc", 2, real(_incomplete(upper=False)), lambda a, x, y: (_unknown(), _density(a, x)),
+       lambda a, x: sympy.lowergamma(a, x) / sympy.gamma(a), spell=special("gammainc"), domain="x > 0, and y >= 0",
+       inside=(1, 1), sampled=False, series=False),
+    Op("gammaincc", 2, real(_incomplete(upper=True)), lambda a, x, y: (_unknown(), -_density(a, x)),
+       lambda a, x: sympy.uppergamma(a, x) / sympy.gamma(a), spell=special("gammaincc"), domain="x > 0, and y >= 0",
+       inside=(1, 1), sampled=False, series=False),
+    # the exponential integral, and the inverse of x*exp(x)
+    function("expi", lambda x, y: apply("exp", x) / x, "Ei", lambda x: -mp.inf if x == 0 else mp.ei(x), names=("Ei",),
+             spell={"numpy": "special.expi", "jax": "jax.scipy.special.expi"}, domain="x != 0", inside=(1,),
+             sampled=False, series=False),
+    function("lambertw", lambda x, y: 1 / (apply("exp", y) * (1 + y)), "LambertW", lambda x: mp.lambertw(x),
+             names=("LambertW",), spell={"c": "lambertw"},
+             domain="exp(1)*x > -1", inside=(1,), sampled=False, monotone=1, series=False),
     # without a gap at 0, without overflow
     function("log1mexp", lambda x, y: 1 / apply("expm1", x), lambda x: sympy.log(1 - sympy.exp(-x)),
              lambda x: log(-expm1(-x)), expand=_by_log1p, domain="x > 0", inside=(1,), monotone=1, series=False),
@@ -125,7 +246,12 @@ SPECIAL: tuple[Op, ...] = (
              lambda x: mp.log(cosh(x)), nonnegative=True,
              expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2)),
     Op("xlogy", 2, real(lambda a, b: a * 0 if a == 0 else a * log(b)),
-       lambda a, b, y: (apply("log", nonzero(b)), a / nonzero(b)), lambda a, b: a * sympy.log(b),
+       lambda a, b, y: (_unless_nothing(a, b, apply("log", b)), _unless_nothing(a, b, a / b)),
+       lambda a, b: a * sympy.log(b),
        spell=special("xlogy"), expand=lambda a, b: select(apply("eq", a, 0), ZERO, a * apply("log", b)),
        domain="y > 0, or x == 0", inside=(None, 1), kinks=origin("x == y == 0")),
 )  # fmt: skip
+
+# nothing that a user writes
+UNKNOWN_SLOPE = Op("unknown_slope", 0, lambda: mp.nan, None, lambda: sympy.nan, expand=_refused, kind="number", cost=0,
+                   series=False)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Functions of a printed file that approximate one: erfcx, which C lacks; functions for vectors.
+"""Functions of a printed file that approximate one: erfcx and digamma, which C lacks; functions for vectors.
 
 Over the reals they are something else, which many digits would tell. So the text of such a function is executed in the
 arithmetic that it is printed for, every operation rounded to its format, and compared with the function whose name it
@@ -32,12 +32,19 @@ class Approximated:
 
     operator  what it computes
     ulps      how many units in the last place it may be off
-    within    between which numbers, for the bits of each format: where its result is one of that format
+    within    between which numbers, for the bits of each format: where its result is one of that format; of several
+              arguments the last
+    before    the arguments before that one with which it is compared
+    least     smaller results may be off by as much as this one: near a zero no digit is promised
+    points    how many numbers of each kind it is compared at: less where mpmath takes milliseconds for one
     """
 
     operator: str
     ulps: float
     within: Mapping[int, tuple[float, float]]
+    before: tuple[tuple[float, ...], ...] = ((),)
+    least: float = 0.0
+    points: int = POINTS
 
 
 APPROXIMATED: Mapping[str, Approximated] = {
@@ -53,6 +60,27 @@ APPROXIMATED: Mapping[str, Approximated] = {
     "vector_sin": Approximated("sin", 2.0, {53: (-1e6, 1e6), 24: (-6e3, 6e3)}),
     "vector_cos": Approximated("cos", 2.0, {53: (-1e6, 1e6), 24: (-6e3, 6e3)}),
     "vector_tanh": Approximated("tanh", 3.0, {53: (-30.0, 1e300), 24: (-15.0, 1e37)}),
+    # in double precision wherever they are called: symgrad.backends.c_special
+    "digamma": Approximated("digamma", 6.0, {53: (-20.3, 1e300)}, least=1.0),
+    "hurwitz": Approximated("hurwitz", 6.0, {53: (1e-30, 1e30)}, before=((2,), (3,), (4,), (2.5,), (30,))),
+    "erfinv": Approximated("erfinv", 3.0, {53: (-1.0, 1.0)}),
+    "ndtri": Approximated("ndtri", 4.0, {53: (1e-300, 1.0)}),
+    "bessel_j0": Approximated("bessel_j0", 4.0, {53: (-1e3, 1e6)}, least=1.0),
+    "bessel_j1": Approximated("bessel_j1", 4.0, {53: (-1e3, 1e6)}, least=1.0),
+    "bessel_y0": Approximated("bessel_y0", 6.0, {53: (1e-300, 1e6)}, least=1.0),
+    "bessel_y1": Approximated("bessel_y1", 6.0, {53: (1e-300, 1e6)}, least=1.0),
+    "bessel_k0": Approximated("bessel_k0", 12.0, {53: (1e-300, 700.0)}, points=32),
+    "bessel_k1": Approximated("bessel_k1", 12.0, {53: (1e-300, 700.0)}, points=32),
+    "bessel_k0e": Approximated("bessel_k0e", 12.0, {53: (1e-300, 1e300)}, points=32),
+    "bessel_k1e": Approximated("bessel_k1e", 12.0, {53: (1e-300, 1e300)}, points=32),
+    "gammainc": Approximated("gammainc", 20.0, {53: (1e-3, 60.0)}, before=((0.5,), (1.0,), (2.5,), (10.0,), (25.0,))),
+    "gammaincc": Approximated("gammaincc", 60.0, {53: (1e-3, 60.0)}, before=((0.5,), (1.0,), (2.5,), (10.0,), (25.0,))),
+    "expi": Approximated("expi", 10.0, {53: (-700.0, 700.0)}, least=0.5),
+    "lambertw": Approximated("lambertw", 6.0, {53: (-0.367, 1e300)}),
+    "bessel_i0": Approximated("bessel_i0", 14.0, {53: (-700.0, 700.0)}),
+    "bessel_i1": Approximated("bessel_i1", 14.0, {53: (-700.0, 700.0)}),
+    "bessel_i0e": Approximated("bessel_i0e", 14.0, {53: (-1e3, 1e4)}),
+    "bessel_i1e": Approximated("bessel_i1e", 14.0, {53: (-1e3, 1e4)}),
 }
 
 _APPROVED: set[tuple[str, Format, tuple[str, ...]]] = set()
@@ -68,12 +96,21 @@ def approved(name: str, function: FunctionType, chosen: Format, text: tuple[str,
         _compared(name, granted, function, chosen)
         _APPROVED.add((name, chosen, text))
 
-    def value(x: Any) -> Any:
+    def value(*args: Any) -> Any:
         with mp.workprec(2 * mp.prec):  # bell(x/sqrt(2)) is normal_bell(x) only where nothing is rounded
-            found = OPS[granted.operator].value(x)
+            found = OPS[granted.operator].value(*args)
         return +found
 
-    return of(value, 2 * granted.ulps)
+    units = 2 * granted.ulps
+    called = of(value, units)
+    if not granted.least:
+        return called
+
+    def near_zeros(*args: Any) -> Number:
+        found = called(*args)
+        return Number(found.value, found.err + units * granted.least)
+
+    return near_zeros
 
 
 def _compared(name: str, granted: Approximated, function: FunctionType, chosen: Format) -> None:
@@ -83,34 +120,45 @@ def _compared(name: str, granted: Approximated, function: FunctionType, chosen: 
 
     code = FunctionType(function.__code__, {**function.__globals__, "_literal": literal})
     with rounding(chosen, chosen.bits):
-        for x in points(*granted.within[chosen.bits], chosen.bits):
+        for at in _arguments(granted, chosen.bits):
+            said = f"{name}({', '.join(map(repr, at))})"
             try:
-                found, truth = lift(code(lift(x))).value, _truth(granted.operator, x, chosen.bits)
+                found, truth = lift(code(*map(lift, at))).value, _truth(granted.operator, at, chosen.bits)
             except Fault as fault:
-                raise type(fault)(f"{name}({x!r}) {fault}") from fault
+                raise type(fault)(f"{said} {fault}") from fault
             except Exception as error:
-                raise Fault(f"{name}({x!r}): {type(error).__name__}: {error}") from error
+                raise Fault(f"{said}: {type(error).__name__}: {error}") from error
+            if not mp.isfinite(truth):
+                continue
             with mp.workprec(2 * chosen.bits):
-                unit = mpmath.ldexp(1, int(mp.mag(truth or 1)) - chosen.bits)
+                unit = mpmath.ldexp(1, int(mp.mag(max(abs(truth), granted.least) or 1)) - chosen.bits)
                 off = abs(found - truth) / unit
                 if not off <= granted.ulps:
                     raise Fault(
-                        f"{name}({x!r}) is {mpmath.nstr(found, 20)}, where it should be {mpmath.nstr(truth, 20)}: "
+                        f"{said} is {mpmath.nstr(found, 20)}, where it should be {mpmath.nstr(truth, 20)}: "
                         f"{mpmath.nstr(off, 3)} units in the last place off, {granted.ulps:g} are granted"
                     )
 
 
 @lru_cache(maxsize=4096)
-def _truth(operator: str, x: float, bits: int) -> Any:
+def _truth(operator: str, at: tuple[float, ...], bits: int) -> Any:
     with mp.workprec(2 * bits + 16):
-        return OPS[operator].value(mpmath.mpf(x))
+        return OPS[operator].value(*map(mpmath.mpf, at))
 
 
-def points(low: float, high: float, bits: int) -> Iterator[float]:
+def _arguments(granted: Approximated, bits: int) -> Iterator[tuple[float, ...]]:
+    """At what it is compared."""
+    count = granted.points // len(granted.before)
+    for before in granted.before:
+        for x in points(*granted.within[bits], bits, count):
+            yield *before, x
+
+
+def points(low: float, high: float, bits: int, count: int = POINTS) -> Iterator[float]:
     """Numbers of a format: the ends, 0, evenly and by powers, with all bits in use."""
     short = np.float64 if bits == 53 else np.float32
     found = [low, high, 0.0]
-    for k in range(1, POINTS + 1):
+    for k in range(1, count + 1):
         part = k * TURN % 1
         found += [low * part, 10 * part, high**part, 10.0 ** (-16 * part), -(10.0 ** (-16 * part))]
         found += [1 + 10.0 ** (-8 * part), 1 - 10.0 ** (-8 * part)]

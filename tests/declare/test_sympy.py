@@ -18,6 +18,7 @@ from symgrad.ops import ROWS
 x, y = sympy.symbols("x y", real=True)
 SYMBOLS = {"x": x, "y": y}
 q = sympy.Function("q")
+Z, W = sympy.symbols("z w", integer=True)
 
 
 def plain(*expressions: Any) -> list[str]:
@@ -49,12 +50,25 @@ WRITTEN: dict[str, tuple[Any, str]] = {
     "Piecewise": (sympy.Piecewise((x, x > y), (y, sympy.Eq(x, y)), (0, True)), "where(x > y, x, where(x == y, y, 0))"),
     "Mod": (sympy.Mod(x, y), "x % y"),
     "cot": (sympy.cot(x), "1 / tan(x)"),
+    "gamma": (sympy.gamma(x) * sympy.loggamma(y), "tgamma(x) * lgamma(y)"),
+    "beta": (sympy.beta(x, y), "tgamma(x) * tgamma(y) / tgamma(x + y)"),
+    "zeta": (sympy.zeta(x), "hurwitz(x, 1)"),
+    "Hurwitz's zeta": (sympy.zeta(3, x), "hurwitz(3, x)"),
+    "Bessel": (sympy.besselj(0, x) * sympy.besselk(1, y), "bessel_j0(x) * bessel_k1(y)"),
+    "Ei": (sympy.Ei(x) + sympy.LambertW(y), "expi(x) + lambertw(y)"),
+    "incomplete gamma": (sympy.uppergamma(2, x, evaluate=False), "gammaincc(2, x) * tgamma(2)"),
     "unevaluated sum": (sympy.Add(x, x, evaluate=False), "x + x"),
     "unevaluated product": (sympy.Mul(x, sympy.Pow(x, -1, evaluate=False), evaluate=False), "x / x"),
 }
 
 
-@pytest.mark.parametrize(("expression", "text"), WRITTEN.values(), ids=WRITTEN.keys())
+OTHERWISE: dict[str, tuple[Any, str]] = {  # what SymPy does not find equal again
+    "acot": (sympy.acot(x), "atan(1 / x)"),
+    "asech": (sympy.asech(x), "acosh(1 / x)"),
+}
+
+
+@pytest.mark.parametrize(("expression", "text"), [*WRITTEN.values(), *OTHERWISE.values()], ids=str)
 def test_written(expression: Any, text: str) -> None:
     assert plain(expression) == [text]
 
@@ -108,6 +122,17 @@ def test_matrices() -> None:
     np.testing.assert_allclose(arrays["transposed"].astype(float), numbers.T)
 
 
+def test_sums_and_products_are_written_out() -> None:
+    p = sympy.MatrixSymbol("p", 3, 1)
+    assert plain(sympy.Sum(sympy.sin(Z * x), (Z, 1, 3))) == ["sin(x) + sin(2 * x) + sin(3 * x)"]
+    assert plain(sympy.Product(x + Z, (Z, 0, 2))) == ["x * (1 + x) * (2 + x)"]
+    assert plain(sympy.Sum(x, (Z, 3, 2)) + y) == ["y"]
+    assert plain(sympy.Sum(x**Z * y**W, (Z, 1, 2), (W, 1, 2))) == ["x * y + x * y**2 + y * x**2 + x**2 * y**2"]
+    assert show(from_sympy("f", [p], sympy.Sum(p[Z, 0] ** 2, (Z, 0, 2))).statements[0].body) == (
+        "p[0]**2 + p[1]**2 + p[2]**2"
+    )
+
+
 SOURCES: dict[str, tuple[list[Any], Any]] = {
     "one line": ([x, y], [x**2, x * y, y**2]),
     "one output": ([x, y], x - y),
@@ -125,7 +150,6 @@ def test_source_prints_it_again(inputs: list[Any], outputs: Any) -> None:
     assert (again.inputs, again.outputs, again.statements) == (f.inputs, f.outputs, f.statements)
 
 
-Z = sympy.Symbol("z")
 REFUSED: dict[str, tuple[Any, type[SymgradError], str]] = {
     "I": (sympy.I * x, UnsupportedError, "I is no real number"),
     "oo": (sympy.sin(x) + sympy.oo * x, DeclarationError, "oo is given to an operator that has no limit there"),
@@ -133,7 +157,9 @@ REFUSED: dict[str, tuple[Any, type[SymgradError], str]] = {
     "nan": (sympy.nan, UnsupportedError, "nan is no real number"),
     "Derivative": (sympy.Derivative(sympy.sin(x), x), UnsupportedError, "Derivative stands for a computation"),
     "Integral": (sympy.Integral(x**x, x), UnsupportedError, "Integral stands for a computation"),
-    "Sum": (sympy.Sum(x**Z, (Z, 0, 3)), UnsupportedError, "Sum stands for a computation"),
+    "Sum": (sympy.Sum(x**Z, (Z, 0, y)), UnsupportedError, "has bounds that are no numbers"),
+    "long Sum": (sympy.Sum(x**Z, (Z, 0, 999)), UnsupportedError, "has 1000 terms, and from 0 to 256 are written out"),
+    "besselj": (sympy.besselj(3, x), UnsupportedError, "is of order 3; symgrad knows the orders 0 and 1"),
     "undefined function": (q(x), DeclarationError, "q(x) is a function without a definition"),
     "no input": (Z, DeclarationError, "z is no input. Inputs: x, y."),
     "two symbols of one name": (x + sympy.Symbol("x"), DeclarationError, "two symbols are called x"),

@@ -95,6 +95,26 @@ def _bessel(order: int) -> Callable[[Any], Number]:
     return lambda x: FUNCTIONS["exp"](abs(lift(x))) * scaled(x)
 
 
+def _near_zeros(name: str) -> Callable[[Any], Number]:
+    """Good to a few units of 1, not near its zeros."""
+    whole = of(OPS[name].value, 32.0)
+
+    def value(x: Any) -> Number:
+        found = whole(x)
+        return rounded(found.value, found.err + 32.0, 0.0)
+
+    return value
+
+
+_exponential_integral = _near_zeros("expi")
+
+
+def _expi(x: Any) -> Number:
+    """SciPy's has the exponential in it, which leaves the range before."""
+    found, grown = _exponential_integral(x), FUNCTIONS["exp"](x)
+    return Number(found.value, INF) if grown.err == INF else found
+
+
 def _gammaln(x: Any) -> Number:
     """Good to a few units of 1, not near its zeros; 1/x overflows below the normal numbers."""
     given = lift(x)
@@ -169,7 +189,7 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "sqrt": sqrt,
     "cbrt": _cbrt,
     "pow": power,
-    "lgamma": of(lambda x: mp.log(abs(mp.gamma(x))), 32.0),
+    "lgamma": of(OPS["lgamma"].value, 32.0),
     "abs": abs,
     "fabs": abs,
     "fmod": of(OPS["fmod"].value, 1.0),
@@ -186,6 +206,9 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "i0": _bessel(0),
     "i1": _bessel(1),
     "gammaln": _gammaln,
+    **{name: _near_zeros(name) for name in "bessel_j0 bessel_j1 bessel_y0 bessel_y1".split()},
+    "expi": _expi,
+    **{name: of(OPS[name].value, 1024.0) for name in "gammainc gammaincc".split()},  # of SciPy, up to 222 units off
     "ndtr": of(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, 600.0),  # by SciPy's erfc
     "scipy_erfc": of(mp.erfc, 600.0),  # SciPy's erfc is up to 292 units in the last place off
 }
