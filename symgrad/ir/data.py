@@ -89,6 +89,12 @@ class Function:
         return tuple(name for name in self.inputs if self.table[name].optional)
 
     @property
+    def domain(self) -> str:
+        """The intervals of the inputs as formula text has them behind `for`: `a > 0, 0 <= x <= 1`."""
+        tensors = (self.table[name] for name in self.inputs)
+        return ", ".join(t.interval.show(t.name) for t in tensors if t.interval.bounded)
+
+    @property
     def packs(self) -> tuple[str, ...]:
         """The names of the packs."""
         return tuple(d.name for d in self.dims if d.pack)
@@ -124,7 +130,8 @@ class Function:
 
     def __str__(self) -> str:
         lines = [f"{self.name}({self.header}) -> {', '.join(self.outputs)}"]
-        return "\n".join([*lines, *(f"    {line}" for line in show_equations(self.statements, self.facts))])
+        lines += [f"    {line}" for line in show_equations(self.statements, self.facts)]
+        return "\n".join([*lines, f"    for {self.domain}"] if self.domain else lines)
 
 
 @dataclass(frozen=True)
