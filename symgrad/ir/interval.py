@@ -21,6 +21,7 @@ of integers takes the place of that test.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 from ..expr import Const, Expr, apply, show
@@ -60,15 +61,24 @@ class Interval:
         """The upper bound as a number."""
         return None if self.high is None else self.high.value
 
+    @property
+    def first(self) -> int | None:
+        """The least whole number in it, if there is one."""
+        low = self.least
+        return None if low is None else floor(low) + 1 if self.low_open else ceil(low)
+
+    @property
+    def last(self) -> int | None:
+        """The largest one."""
+        high = self.most
+        return None if high is None else ceil(high) - 1 if self.high_open else floor(high)
+
     def empty(self, whole: bool = False) -> bool:
         """Whether no number is in it; no whole one, if they are integers."""
-        low, high = self.least, self.most
+        low, high = (self.first, self.last) if whole else (self.least, self.most)
         if low is None or high is None:
             return False
-        if whole:
-            first = low.__floor__() + 1 if self.low_open else low.__ceil__()
-            return first > high or self.high_open and first == high
-        return low > high or low == high and (self.low_open or self.high_open)
+        return low > high or not whole and low == high and (self.low_open or self.high_open)
 
     def meet(self, other: Interval) -> Interval:
         """The numbers that are in both."""
@@ -92,16 +102,22 @@ class Interval:
             high_open = not closed
         return Interval(low, high, low_open, high_open)
 
-    def __contains__(self, x: Any) -> bool:
-        """Whether a number is in it, an int, a float or one of mpmath's; NaN is in none that says anything."""
-        if self.low is not None and not (x > float(self.low.value) if self.low_open else x >= float(self.low.value)):
-            return False
-        return self.high is None or bool(x < float(self.high.value) if self.high_open else x <= float(self.high.value))
+    def holds(self, x: Any) -> Any:
+        """Whether a number is in it, an int, a float or one of mpmath's, or which numbers of an array are. NaN is in
+        none that says anything."""
+        found: Any = True
+        if self.low is not None:
+            found = x > float(self.low.value) if self.low_open else x >= float(self.low.value)
+        if self.high is not None:
+            found = found & (x < float(self.high.value) if self.high_open else x <= float(self.high.value))
+        return found
 
-    def ends(self, x: Any) -> bool:
-        """Whether a number is a bound that belongs to it."""
-        low = self.low is not None and not self.low_open and x == float(self.low.value)
-        return low or self.high is not None and not self.high_open and bool(x == float(self.high.value))
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The bounds that belong to it."""
+        low = () if self.low is None or self.low_open else (float(self.low.value),)
+        high = () if self.high is None or self.high_open else (float(self.high.value),)
+        return (*low, *high)
 
     def conditions(self, x: Expr) -> tuple[Expr, ...]:
         """What holds of `x` if it is in it: at most two comparisons with numbers, `x` on the left."""

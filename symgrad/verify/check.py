@@ -32,6 +32,7 @@ from .c_text import CText
 from .calls import Alone, Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
 from .compare import Bounds, Judged, Limits, judge, overflow, place
+from .domains import kept_inside
 from .execution import PRECISIONS, Execution, expected_of
 from .imitation import disagreements
 from .known import Fact, Known, known_of, same_as
@@ -191,7 +192,7 @@ class _Checking:
             self.known.sample = sample(self.declaration, self.full, self.seed)
         points = self.known.sample
         if self.single:
-            points = replace(points, cases=tuple(c for c in map(in_single, points.cases) if c is not None))
+            points = replace(points, cases=tuple(c for c in map(self._in_single, points.cases) if c is not None))
         if getattr(self.artefact, "flushes", False):
             points = replace(points, cases=tuple(map(in_normal, points.cases)))
         if self.only is not None:
@@ -213,6 +214,11 @@ class _Checking:
         if len(self.known.facts) > before:
             tell("known", self.known)
         tell("report", self.found.report())
+
+    def _in_single(self, case: Case) -> Case | None:
+        """The case in numbers of a float32, none of them rounded out of the domain."""
+        found = in_single(case)
+        return None if found is None else replace(found, inputs=kept_inside(self.function, found.inputs, case.inputs))
 
     def _once(self) -> None:
         """What is asked once."""
@@ -391,7 +397,7 @@ class _Checking:
                     self.found.fail(stage, name, wrong, case)
                     continue
                 value = np.asarray(value).reshape(array.shape)
-                self._judge(stage, name, array, value, self._limits(point, name), case)
+                self._judge(stage, name, found.nearest(name, value), value, self._limits(point, name), case)
         for name, said in memory_faults(call, results, case):
             self.found.fail("memory", name, said, case)
         return call

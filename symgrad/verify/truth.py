@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import field
 from itertools import product
 from typing import Any
 
@@ -25,10 +26,11 @@ from ..expr import Apply, indices
 from ..ir import Function, unconditional
 from ..records import dataclass
 from .cases import Case
+from .domains import inwards
 from .reference import Declaration, Trace
 from .rounding import REACH
 from .sizes import boxes
-from .text import Array, Values, has_backward, moved, together
+from .text import Array, Values, gradient_key, has_backward, moved, together
 
 LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
 TINY = 1e-150  # the square of a smaller input leaves no trace beside 1 at the second precision,
@@ -37,6 +39,7 @@ DECIDED = 70  # bits that two precisions must share
 INVISIBLE = -1080  # as a power of two: below half the smallest subnormal double
 LOOKS = (0, 1000, 2400)  # digits more with which differences are taken; the step has a third of them
 DOUBLE = 10  # digits of a slope to which a value in double precision is a function at all, beside itself
+INWARDS = -220  # the step from a bound of the domain, as a power of two
 NUDGE = 50  # relative perturbations of 2**-NUDGE
 COORDINATES = 8  # up to so many numbers are perturbed one by one
 
@@ -48,6 +51,7 @@ class Truth:
     bits       the precision from which on the values stay the same
     kinked     a declared derivative was used: differences would not see it
     undecided  the number of elements on which no two precisions agree
+    inward     the gradients, as results, from inside of the domain, where an input at a bound of it makes a kink
     """
 
     outputs: dict[str, Array]
@@ -55,6 +59,19 @@ class Truth:
     bits: int
     kinked: bool
     undecided: int
+    inward: Mapping[str, Array] = field(default_factory=dict)
+
+    def nearest(self, name: str, obtained: Array) -> Array:
+        """What a result should be: at a kink at a bound of the domain the declared derivative, or the slope inside."""
+        array = self.arrays[name]
+        if name not in self.inward:
+            return array
+        found = array.copy()
+        for position, other in np.ndenumerate(self.inward[name]):
+            value = getattr(obtained[position], "value", obtained[position])
+            if mp.isfinite(array[position]) and mp.isfinite(other) and isinstance(value, (int, float, mpmath.mpf)):
+                found[position] = min(array[position], other, key=lambda expected: abs(value - expected))
+        return found
 
     @property
     def arrays(self) -> dict[str, Array]:
@@ -106,7 +123,19 @@ def truth(declaration: Declaration, case: Case) -> Truth:
         if hidden or not all(mp.isfinite(v) for a in outputs.values() for v in a[part].ravel()):
             for array in gradients.values():
                 array[part] = mp.nan
-    return Truth(outputs, gradients, low, trace.kinked, undecided)
+    return Truth(outputs, gradients, low, trace.kinked, undecided, _inward(declaration, case, trace))
+
+
+def _inward(declaration: Declaration, case: Case, trace: Trace) -> Mapping[str, Array]:
+    """The gradients a step inside of the bounds of the domain, if a kink is at one, by what they are as results."""
+    function = declaration.function
+    if not (trace.kinked and function.domain and has_backward(function)):
+        return {}
+    with mp.workprec(-4 * INWARDS):
+        inputs = inwards(function, case.inputs, mpmath.ldexp(1, INWARDS))
+        beside = declaration.attempt(inputs, case.options) if inputs else None
+        slopes = {} if beside is None else beside.pull(case.seeds)
+    return {gradient_key(n, function.outputs): g for n, g in slopes.items()}
 
 
 def _hidden(function: Function, trace: Trace) -> bool:

@@ -126,7 +126,7 @@ MEMBERS = [(0, True), (0.5, True), (1, False), (1.0, False), (-1e-300, False), (
 
 @pytest.mark.parametrize(("x", "inside"), MEMBERS)
 def test_what_is_in_an_interval(x, inside):
-    assert (x in BETWEEN) is inside
+    assert BETWEEN.holds(x) is inside
 
 
 HULLS = {

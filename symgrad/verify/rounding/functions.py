@@ -169,7 +169,7 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "sqrt": sqrt,
     "cbrt": _cbrt,
     "pow": power,
-    "lgamma": of(lambda x: mp.log(abs(mp.gamma(x))), 32.0),
+    "lgamma": of(lambda x: -mp.log(abs(mp.rgamma(x))), 32.0),  # oo at the poles of gamma
     "abs": abs,
     "fabs": abs,
     "fmod": of(OPS["fmod"].value, 1.0),
