@@ -122,8 +122,9 @@ def generate(
             the name of the one .c and .h that all are printed in,
             `accumulate`, which says whether backward adds to the gradients' arrays, and `openmp`, whether threads share
             its loops; `functions`, what is printed, "forward, backward" or others that `derived` has the names of, and
-            `wrt`, the inputs with respect to which these are; for all of them `stabilize=False` leaves the formula as
-            it is, where another form would lose fewer digits
+            `wrt`, the inputs with respect to which these are; `strict_domain`, whether numbers outside of the domain
+            are refused; for all of them `stabilize=False` leaves the formula as it is, where another form would lose
+            fewer digits
     """
     given: Any = declaration
     several = given if isinstance(given, (list, tuple)) else [given]
@@ -177,10 +178,10 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     backend = result.backend
     function = _named(as_function(declaration), backend)
     to, like, options = backend.name, backend.executed, backend.options
-    same = {n: getattr(options, n) for n in ("save", "functions", "wrt") if n in BACKENDS[like].takes}
+    same = {n: getattr(options, n) for n in ("save", "functions", "wrt", "strict_domain") if n in BACKENDS[like].takes}
     with assumed_in(like):
         text = result if like == to else printed(declaration, like, same)
-    told = {"text": like, "heads": text.backend.heads(text.program), **how}
+    told = {"text": like, "heads": text.backend.heads(text.program), "strict": options.strict_domain, **how}
     reports = [oracle.check(function, text.files, to, artefact, **told)] if result.program.pair else []
     for beside in result.program.beside:
         of = function if beside.sparse is None else single(function)

@@ -165,6 +165,7 @@ class JaxValues(_Framework):
     """Printed JAX, in 64 bits, under jax.jit: operation by operation, JAX compiles each of them for each shape."""
 
     flushes = True  # subnormal numbers are 0 to XLA on a CPU
+    traces = True  # real numbers, of which none is looked at
 
     def __init__(self, program: Program, module: ModuleType) -> None:
         super().__init__(program, module)

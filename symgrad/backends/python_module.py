@@ -78,6 +78,7 @@ class PythonModule:
     def errors(self) -> tuple[str, ...]:
         """What is raised, in sentences."""
         said = "TypeError and ValueError tell which argument has another type or shape"
+        said += ", or a number outside of the domain" if self.program.within else ""
         return (f"{said}, IndexError which subscript is out of range." if self.program.indexed else f"{said}.",)
 
     def arguments_doc(self) -> list[str]:

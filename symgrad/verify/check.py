@@ -74,6 +74,7 @@ def check(
     seed: int = 0,
     seconds: float | None = None,
     case: int | None = None,
+    strict: bool = False,
     watch: Callable[[Report], None] | None = None,
 ) -> Report:
     """Check the printed `files` and the `artefact` built of them against the declaration `function`.
@@ -87,6 +88,7 @@ def check(
     seed     the same seed gives the same points
     seconds  the time that it may take; the report says what was not checked then
     case     only the case with this number
+    strict   numbers outside of the domain are refused
     watch    gets the report as far as it is known, after every case
     """
     start = perf_counter()
@@ -97,7 +99,7 @@ def check(
         function, name = valued(function, origin.sparse), origin.printed
         artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
     known = known_of(function, origin, full, seed)
-    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case, origin, known)
+    checking = _Checking(function, files, *languages, artefact, heads, full, seed, case, origin, known, strict)
 
     def heard(heading: str, said: Any) -> None:
         if watch is not None and heading == "report":
@@ -149,6 +151,7 @@ class _Checking:
     only: int | None
     origin: Origin | None
     known: Known
+    strict: bool
     text: Execution | None = None
     cases: tuple[Case, ...] = ()
     tell: process.Tell = lambda heading, said: None
@@ -247,7 +250,8 @@ class _Checking:
         example = None if self.text is None else self.text.example
         if text is not None and example is not None:
             self._calling("refusals", example)
-            for stage, said, case in refusals(self.declaration, text, self.artefact, self.to, example):
+            asked = refusals(self.declaration, text, self.artefact, self.to, example, self.strict)
+            for stage, said, case in asked:
                 self.found.fail(stage, self.function.name, said, case)
 
     def _products(self, text: Text | None) -> None:

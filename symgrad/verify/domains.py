@@ -99,6 +99,19 @@ def at_bounds(interval: Interval, drawn: Array, rng: np.random.Generator, turn: 
     return found
 
 
+def beyond(interval: Interval, whole: bool) -> list[float]:
+    """The numbers next to the interval, one on each side where it ends; no number, where it may be one."""
+    if whole:
+        first, last = interval.first, interval.last
+        return [*([] if first is None else [first - 1]), *([] if last is None else [last + 1])]
+    found = [np.nan]
+    for bound, open_, way in ((interval.low, interval.low_open, -1.0), (interval.high, interval.high_open, 1.0)):
+        if bound is not None:
+            value = float(bound.value)
+            found.append(value if open_ else value + way * max(1.0, abs(value)) * NEAR[1])
+    return found
+
+
 def inwards(function: Function, inputs: Values, step: Any) -> dict[str, Any]:
     """The inputs with each number that is a bound of its interval a step further inside; empty where there is none."""
     moved: dict[str, Any] = {}
