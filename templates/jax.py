@@ -33,8 +33,9 @@ def _in_domain(values, inside, name, domain):
     if isinstance(inside, jax.core.Tracer):
         real = jnp.issubdtype(values.dtype, jnp.floating)
         return jnp.where(inside, values, jnp.nan) if real else values
-    outside = np.asarray(values)[~np.asarray(inside)]
-    if outside.size:
+    held = np.asarray(inside)
+    if not held.all():
+        outside = np.asarray(jax.lax.stop_gradient(values))[~held]
         said = f"{name} = {outside.flat[0]}, declared for {domain}"
         raise ValueError(said)
     return values

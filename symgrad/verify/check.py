@@ -32,7 +32,7 @@ from .c_text import CText
 from .calls import Alone, Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
 from .compare import Bounds, Judged, Limits, judge, overflow, place
-from .domains import kept_inside
+from .domains import all_in_single
 from .execution import PRECISIONS, Execution, expected_of
 from .imitation import disagreements
 from .known import Fact, Known, known_of, same_as
@@ -221,7 +221,7 @@ class _Checking:
     def _in_single(self, case: Case) -> Case | None:
         """The case in numbers of a float32, none of them rounded out of the domain."""
         found = in_single(case)
-        return None if found is None else replace(found, inputs=kept_inside(self.function, found.inputs, case.inputs))
+        return None if found is None else replace(found, inputs=all_in_single(self.function, found.inputs))
 
     def _once(self) -> None:
         """What is asked once."""

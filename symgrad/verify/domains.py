@@ -31,7 +31,7 @@ def placed(interval: Interval, array: Array, rng: np.random.Generator) -> Array:
     """
     if not interval.bounded or np.all(interval.holds(array)):
         return array
-    own = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
+    own = _own(array)
     low, high = (None if bound is None else float(bound) for bound in (interval.least, interval.most))
     with np.errstate(all="ignore"):
         if low is not None and high is not None:
@@ -42,7 +42,16 @@ def placed(interval: Interval, array: Array, rng: np.random.Generator) -> Array:
             folded = 2 * bound - own
     found = np.where(interval.holds(own), own, folded)
     found = np.where(interval.holds(found), found, _random(interval, own.shape, rng))
-    return found if own.shape == array.shape else np.broadcast_to(found, array.shape)
+    return _broadcast(found, array.shape)
+
+
+def _own(array: Array) -> Array:
+    """The numbers of an array that has them in memory: once, where it is broadcast."""
+    return array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
+
+
+def _broadcast(array: Array, shape: tuple[int, ...]) -> Array:
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _random(interval: Interval, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -65,16 +74,27 @@ def inside(function: Function, inputs: Values, points: bool = False) -> Any:
     return found
 
 
-def kept_inside(function: Function, rounded: Values, inputs: Values) -> Values:
-    """What was `rounded` to float32, the next one to what it was before where that has left the domain."""
-    found = dict(rounded)
+def in_single(interval: Interval, array: Array) -> Array:
+    """The numbers rounded to float32; where that leaves the interval, or that between its bounds in float32, which is
+    what code in float32 asks, the next one inside."""
+    found = _own(np.asarray(array)).astype(np.float32)
+    for _ in range(2):  # a bound and a number may both be rounded
+        for bound, open_, way in ((interval.low, interval.low_open, 1), (interval.high, interval.high_open, -1)):
+            if bound is not None:
+                end = float(bound.value)
+                apart = [way * (found.astype(np.float64) - limit) for limit in (end, float(np.float32(end)))]
+                outside = (apart[0] <= 0) | (apart[1] <= 0) if open_ else (apart[0] < 0) | (apart[1] < 0)
+                found = np.where(outside, np.nextafter(found, np.float32(way * np.inf)), found)
+    return _broadcast(found.astype(np.float64), np.shape(array))
+
+
+def all_in_single(function: Function, inputs: Values) -> dict[str, Array | None]:
+    """The inputs of float32, each in its interval."""
+    found = dict(inputs)
     for name, interval in intervals(function).items():
-        array = rounded.get(name)
-        if array is not None and not np.all(interval.holds(array)):
-            single = np.asarray(array, np.float32)
-            towards = np.where(np.asarray(inputs[name]) > array, np.float32(np.inf), np.float32(-np.inf))
-            back = np.nextafter(single, towards.astype(np.float32))
-            found[name] = np.where(interval.holds(array), array, back.astype(np.float64))
+        array = found.get(name)
+        if array is not None and array.dtype.kind == "f":
+            found[name] = in_single(interval, array)
     return found
 
 

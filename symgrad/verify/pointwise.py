@@ -14,7 +14,7 @@ import numpy as np
 from mpmath import mp
 
 from .cases import LONG, Case, Row, Sampler
-from .domains import inside
+from .domains import in_single, inside
 from .draws import DRAWS, EDGES, NOTHING, inputs_at, presences
 from .kinks import at_kinks, coarse
 from .symmetric import as_read
@@ -123,7 +123,7 @@ class Pointwise(Sampler):
         if kind == "edges":
             self._nearly_equal(list(real.values()), 1e-6 if single else 1e-9)
         if single:
-            arrays |= {n: a.astype(np.float32).astype(np.float64) for n, a in real.items()}
+            arrays |= {n: in_single(self.function.table[n].interval, a) for n, a in real.items()}
         return arrays
 
     def _drawn(self, kind: str, single: bool, name: str, shape: tuple[int, ...]) -> Array:

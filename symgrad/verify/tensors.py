@@ -18,7 +18,7 @@ from ..ir import Function
 from ..ops import COMPARISONS
 from ..records import replace
 from .cases import LONG, Case, Row, Sampler
-from .domains import inside, intervals, placed
+from .domains import in_single, inside, intervals, placed
 from .draws import DRAWS, NOTHING, ignored, inputs_at, presences
 from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
@@ -242,12 +242,12 @@ class Tensors(Sampler):
         return None
 
     def _placed(self, row: Row, inputs: Inputs) -> Inputs:
-        """The inputs in the domain, whatever has changed them; a float32 may lie beside a bound of it still."""
+        """The inputs in the domain, whatever has changed them."""
         for name, interval in intervals(self.function).items():
             array = inputs.get(name)
             if array is not None and array.dtype.kind == "f":
                 array = placed(interval, array, self.rng)
-                inputs = {**inputs, name: array.astype(np.float32).astype(np.float64) if row.single else array}
+                inputs = {**inputs, name: in_single(interval, array) if row.single else array}
         return inputs
 
     def _drawn(self, row: Row, first: bool, name: str, shape: tuple[int, ...]) -> Array:

@@ -11,7 +11,7 @@ from symgrad.declare import parse
 from symgrad.expr import const
 from symgrad.ir import Interval
 from symgrad.verify import check
-from symgrad.verify.domains import inside, kept_inside, placed, ranged
+from symgrad.verify.domains import in_single, inside, placed, ranged
 from symgrad.verify.reference import Declaration
 from symgrad.verify.sampling import sample
 
@@ -43,12 +43,19 @@ def test_an_array_that_is_broadcast_is_so_again():
     assert found.shape == (5, 2)
 
 
-def test_a_number_is_not_rounded_out_of_the_domain():
-    function = parse("f(x) = x for 0 < x < 1")
-    inputs = {"x": np.array([1 - 2.0**-53, 0.1])}
-    rounded = {"x": inputs["x"].astype(np.float32).astype(np.float64)}
-    found = kept_inside(function, rounded, inputs)["x"]
-    assert found.tolist() == [1 - 2.0**-24, rounded["x"][1]]
+ROUNDED = {
+    "up to an open bound": ("0 < x < 1", 1 - 2.0**-53, 1 - 2.0**-24),
+    "down to an open bound": ("x > 1", 1 + 2.0**-52, 1 + 2.0**-23),
+    "up beyond a closed bound": ("x <= 0.1", 0.1, float(np.nextafter(np.float32(0.1), np.float32(0)))),
+    "to an open bound of float32": ("x < 0.7", 0.7 - 1e-9, float(np.nextafter(np.float32(0.7), np.float32(0)))),
+    "nowhere near": ("0 < x < 1", 0.25, 0.25),
+}
+
+
+@pytest.mark.parametrize(("domain", "x", "expected"), ROUNDED.values(), ids=list(ROUNDED))
+def test_a_number_is_not_rounded_out_of_the_domain(domain, x, expected):
+    interval = parse(f"f(x) = x for {domain}").table["x"].interval
+    assert in_single(interval, np.array(x)) == expected
 
 
 INTEGERS = {
