@@ -1,7 +1,17 @@
 """The data of every stage, and how it is written as mathematics."""
 
 from .binding import bind, extent_of, shape_of
-from .data import Derivative, Function, as_declared, names_of, recorded, rewritten, with_names, with_outputs
+from .data import (
+    Derivative,
+    Function,
+    as_declared,
+    domain_of,
+    names_of,
+    recorded,
+    rewritten,
+    with_names,
+    with_outputs,
+)
 from .demand import has_domain, in_place, may_be_steep, may_fail, needed_at_times, on_demand, slopes_needed
 from .equations import (
     NEUTRAL,

@@ -91,8 +91,7 @@ class Function:
     @property
     def domain(self) -> str:
         """The intervals of the inputs as formula text has them behind `for`: `a > 0, 0 <= x <= 1`."""
-        tensors = (self.table[name] for name in self.inputs)
-        return ", ".join(t.interval.show(t.name) for t in tensors if t.interval.bounded)
+        return domain_of(self.table[name] for name in self.inputs)
 
     @property
     def packs(self) -> tuple[str, ...]:
@@ -169,6 +168,11 @@ class Derivative:
         product = "J^T v" if self.kind == "vjp" else "J v"
         lines = show_equations(self.function.statements, self.function.facts)
         return "\n".join([f"{self.primal.name}: {product}, with v = {seeds}", *(f"    {line}" for line in lines)])
+
+
+def domain_of(inputs: Iterable[Tensor]) -> str:
+    """Their intervals, as formula text has them behind `for`; empty where there is none."""
+    return ", ".join(t.interval.show(t.name) for t in inputs if t.interval.bounded)
 
 
 def as_declared(function: Function) -> Function:

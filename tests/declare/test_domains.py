@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+import sympy
 
 import symgrad as sg
 from symgrad.errors import SymgradError
@@ -143,3 +144,122 @@ def test_the_hull_has_the_numbers_of_both(one, other, expected):
 
 def test_bounds_are_exact():
     assert Interval.of("gt", const("0.1")).least == Fraction(0.1)
+
+
+# in Python
+
+
+@sg.function
+def arrays(
+    x: sg.Tensor["n k", "> 0, < 1"], a: sg.Tensor["k", "> 0"], t: sg.Int["k", ">= 0"] = None, *, eps: float = 1.0
+):
+    return (sg.log(x) * (a - eps)).sum(axis=1)
+
+
+@sg.function
+def points(x: sg.Real["0 <= x <= 1"], a: sg.Real["> 0"], y):
+    return x**a + y
+
+
+@sg.function
+def beside_arrays(x: sg.Tensor["n"], a: sg.Real["-1.5 < a"]):
+    return a * x
+
+
+@sg.function("x[n], a, b[n]? for x > 0, 0 < a < 1")
+def written(x, a, b=None):
+    return a * x + b
+
+
+PYTHON = {
+    arrays: (
+        {"x": "0 < x < 1", "a": "a > 0", "t": "t >= 0"},
+        "out[i] = sum[j](log(x[i, j]) * (a[j] - eps))\nfor 0 < x < 1",
+    ),
+    points: ({"x": "0 <= x <= 1", "a": "a > 0"}, "points(x, a, y) = x**a + y for 0 <= x <= 1, a > 0"),
+    beside_arrays: ({"a": "a > -1.5"}, "out[i] = a * x[i]\nfor a > -1.5"),
+    written: ({"x": "x > 0", "a": "0 < a < 1"}, "out[i] = a * x[i] + b[i]\nfor x > 0, 0 < a < 1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected", "formula"), [(f, *row) for f, row in PYTHON.items()], ids=lambda f: getattr(f, "name", "")
+)
+def test_annotations_say_the_domain(declared, expected, formula):
+    assert shown(declared.function) == expected
+    assert declared.function.formula.startswith(formula)
+
+
+def test_a_parameter_that_says_only_its_domain_has_the_shape_of_the_others():
+    assert points.function.packs == ("...",)
+    assert beside_arrays.function.table["a"].shape == ()
+
+
+ANNOTATIONS = {
+    "two sizes": (lambda: sg.Tensor["n", "k"], "Tensor[...] takes the sizes as one string, and a domain as a second"),
+    "three texts": (lambda: sg.Tensor["n", "> 0", "< 1"], 'Tensor["n k", ">= 0, < 1"]'),
+    "no text": (lambda: sg.Real[3], 'Real[...] takes the domain as a string: Real["> 0"].'),
+    "a size": (lambda: sg.Tensor["k", "> k"], "a bound is a number"),
+    "two names": (lambda: sg.Real["x < y"], "y is not known"),
+    "nothing in it": (lambda: sg.Real["> 1, < 0"], "no number x has 1 < x < 0"),
+    "no comparison": (lambda: sg.Real["positive"], "a comparison is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "said"), ANNOTATIONS.values(), ids=list(ANNOTATIONS))
+def test_a_wrong_annotation_is_refused(made, said):
+    with pytest.raises(SymgradError) as refused:
+        made()
+    assert said in str(refused.value)
+
+
+def test_a_domain_is_that_of_its_own_parameter():
+    with pytest.raises(SymgradError, match=r"f: the domain of x speaks of y\. Write x, or leave it out: > 0\."):
+
+        @sg.function
+        def f(x: sg.Real["y > 0"]):
+            return x
+
+
+def test_an_option_has_no_domain():
+    with pytest.raises(SymgradError, match="f: eps is an option, and has no domain"):
+
+        @sg.function
+        def f(x, *, eps: sg.Real["> 0"] = 1.0):
+            return x
+
+
+# from SymPy
+
+P, N = sympy.Symbol("p", positive=True), sympy.Symbol("n", negative=True)
+Q, M, R = sympy.Symbol("q", nonnegative=True), sympy.Symbol("m", nonpositive=True), sympy.Symbol("r", real=True)
+SYMPY = {
+    "symbols": ([P, N, Q, M, R], P * N * Q * M * R, {"p": "p > 0", "n": "n < 0", "q": "q >= 0", "m": "m <= 0"}),
+    "a matrix of one kind": ({"v": sympy.Matrix([P, Q])}, {"o": sympy.Matrix([P * Q, P])}, {"v": "v >= 0"}),
+    "a matrix of several": ({"v": sympy.Matrix([P, R]), "m": M}, P * R * M, {"m": "m <= 0"}),
+    "a MatrixSymbol": ([sympy.MatrixSymbol("A", 2, 2), P], P * sympy.MatrixSymbol("A", 2, 2)[0, 1], {"p": "p > 0"}),
+    "several results": ([P, R], {"a": P * R, "b": R}, {"p": "p > 0"}),
+}
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "expected"), SYMPY.values(), ids=list(SYMPY))
+def test_assumptions_of_symbols_are_the_domain(inputs, outputs, expected):
+    function = sg.from_sympy("f", inputs, outputs)
+    assert shown(function) == expected
+    assert shown(sg.parse(function.source)) == expected
+
+
+# what is made of a function
+
+
+def test_what_is_derived_has_the_domain_of_its_inputs():
+    assert shown(sg.gradient(sg.parse("f(x[n], w) = w*sum[i](log(x[i])) for x > 0"))) == {"x": "x > 0"}
+    assert shown(sg.derived(points, "jacobian")) == {"x": "0 <= x <= 1", "a": "a > 0"}
+
+
+def test_a_call_inside_of_another_function_has_the_domain_of_that_one():
+    @sg.function
+    def outer(z: sg.Real["< 0"]):
+        return points(z, z, z)
+
+    assert shown(outer.function) == {"z": "z < 0"}

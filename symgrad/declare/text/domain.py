@@ -6,6 +6,8 @@ it is compared with a number, or stands between two, in one direction. `a, b > 0
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ...expr import Const, const
 from ...ir import MIRRORED, Interval
 from ..draft import Draft
@@ -59,7 +61,8 @@ class DomainReader(HeaderReader):
         sign, op = self._comparison()
         middle = self._side()
         if isinstance(left, Token) and isinstance(middle, Token):
-            raise self.error(middle, f"{left.text} and {middle.text} are both inputs; {_BOUND}")
+            both = f"{left.text} and {middle.text} are both inputs; " if left.text != middle.text else ""
+            raise self.error(middle, f"{both}{_BOUND}")
         if isinstance(middle, Const):
             if not isinstance(left, Token):
                 raise self.error(sign, f"a condition is on an input, {_CONDITION}.")
@@ -125,21 +128,20 @@ class DomainReader(HeaderReader):
         return self.next()
 
 
-def interval_of(text: str, name: str) -> Interval:
-    """The interval that an annotation says: `> 0`, `>= 0, < 1`, or `0 <= x < 1` where the input is called `x`.
+def interval_of(text: str) -> tuple[Interval, str]:
+    """The interval that an annotation says, and what it calls the input: `> 0` and `>= 0, < 1` nothing, `0 <= x < 1` x.
 
-    Raises DeclarationError, which shows the place.
+    Raises FormulaError, which shows the place.
     """
-    draft = Draft("f")
-    draft.input(name, [])
     formula = tokenize(text)
-    tokens: list[Token] = [Token("name", "for", 0)]
-    fresh = True
-    for token in formula.tokens:
-        if fresh and token.text in _COMPARISONS:
+    called = next((t.text for t in formula.tokens if t.kind == "name"), "")
+    name = called or "x"
+    draft = Draft("domain")
+    draft.input(name, [])
+    tokens = [Token("name", "for", 0)]
+    for before, token in pairwise((Token("symbol", ",", 0), *formula.tokens)):
+        if before.text == "," and token.text in _COMPARISONS:
             tokens.append(Token("name", name, token.at))
         tokens.append(token)
-        fresh = token.text == ","
-    reader = DomainReader(Formula(text, tuple(tokens), formula.partner), draft)
-    reader.domain()
-    return draft.tensors[name].interval
+    DomainReader(Formula(text, tuple(tokens), formula.partner), draft).domain()
+    return draft.tensors[name].interval, called
