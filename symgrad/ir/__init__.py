@@ -49,5 +49,6 @@ from .order import (
 )
 from .reach import covers, disjoint, disjoint_writes, inside, range_of, unconstrained_indices, writes_once
 from .reads import Conditions, asked_before, evaluated, negation, parts_of, read_under, reads_of, unconditional
+from .signs import Signs
 from .text import accumulating, show_element, show_equation, show_equations, show_matrix, show_shape
 from .unknowns import is_scalar, moved_by, single, unknowns
