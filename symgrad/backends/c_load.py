@@ -435,8 +435,8 @@ class _Compiled:
         primal = self._program.derivative.primal
         for name in self._program.within if status == 3 else ():
             array, interval = values.get(name), primal.table[name].interval
-            outside = () if array is None else array[~np.asarray(interval.holds(array))]
-            if len(outside):
+            outside = np.zeros(0) if array is None else array[~np.asarray(interval.holds(array))]
+            if outside.size:
                 return ValueError(f"{primal.name}: {name} = {outside[0]}, declared for {interval.show(name)}")
         if status == 2 and primal.constraints:
             needed = " and ".join(show(c) for c in primal.constraints)

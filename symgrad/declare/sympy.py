@@ -14,7 +14,7 @@ from functools import cache, partial, reduce
 from typing import Any, TypeAlias
 
 from ..errors import DeclarationError, UnsupportedError
-from ..expr import ZERO, Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
+from ..expr import Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
 from ..ir import REALS, Function, Interval
 from ..later import sympy
 from ..ops import OPS, ROWS
@@ -118,7 +118,7 @@ def _assumed(x: Any) -> Interval:
     """What SymPy assumes of the sign of a symbol; of anything else nothing."""
     for assumption, op in _SIGNS.items():
         if getattr(x, f"is_{assumption}", None):
-            return Interval.of(op, ZERO)
+            return Interval.of(op, const(0))
     return REALS
 
 

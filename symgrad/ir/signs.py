@@ -9,17 +9,18 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, const, folded
+from ..expr import Apply, Const, Expr, Index, Ref, const, folded
 from ..later import mp
 from ..ops import OPS
+from ..ops.row import EVERYWHERE
 from .interval import REALS, Interval
 
 if TYPE_CHECKING:
     from .data import Function
 
+ZERO, ONE = const(0), const(1)
 NOT_NEGATIVE, POSITIVE = Interval.of("ge", ZERO), Interval.of("gt", ZERO)
 CIRCLE = Interval(const(3), const(4), True, True)  # where pi is
-_POSITIVE = ("exp", "exp2", "cosh", "sigmoid", "softplus")  # over the reals; in floating point they may be 0
 
 
 class Signs:
@@ -136,8 +137,8 @@ def _applied(op: str, args: tuple[Expr, ...], given: list[Interval]) -> Interval
         case "pi":
             return CIRCLE
     row = OPS[op]
-    if op in _POSITIVE:
-        return POSITIVE
+    if row.nonnegative and row.monotone and row.domain == EVERYWHERE:
+        return POSITIVE  # it nears 0, and never comes to it
     if row.result == "bool":
         return Interval(ZERO, ONE)
     if row.monotone == 1 and row.arity == 1 and row.value(mp.mpf(0)) == 0:

@@ -103,7 +103,9 @@ class DomainReader(HeaderReader):
             if self.token.text in _ARITHMETIC:
                 raise self.error(self.token, f"{_NUMBER}, and stands beside an input alone: 2*x < 1 is x < 0.5.")
             value = const(int(number.text)) if number.text.isdigit() else const(plain_decimal(number.text))
-            return -value if token.text == "-" else value
+            signed_value = -value if token.text == "-" else value
+            assert isinstance(signed_value, Const)
+            return signed_value
         if signed:
             raise self.error(number, f"a number is missing behind {token.text!r}: {_NUMBER}.")
         return self._input_named()
