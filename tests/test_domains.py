@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mpmath
 import pytest
 
 import symgrad as sg
 from symgrad.declare import parse
-from symgrad.expr import show
+from symgrad.expr import apply, show
 from symgrad.ir import Signs
+from symgrad.ops import ROWS
 from symgrad.simplify import stable
 
 # formula, domain, what it is there, what it is without
@@ -90,7 +92,9 @@ SIGNS = {
     "exp(w)": "_ > 0", "log(z)": "_ > 0", "tanh(x)": "_ > 0", "log1p(y)": "_ >= 0", "erf(-x)": "_ < 0",
     "maximum(w, x)": "_ > 0", "minimum(z, 2.5)": "2 <= _ <= 2.5", "where(w > 0, x, y)": "_ >= 0", "cos(x)": "_",
     "pi - z": "0 < _ < 2", "1/(x + 1)": "0 < _ < 1", "x/(1 + x)": "_ > 0", "v*v": "0 <= _ <= 1",
-    "abs(v)": "0 <= _ <= 1", "v**2 + 1": "1 <= _ <= 2", "hypot(w, x)": "_ >= 0", "w > 0": "0 <= _ <= 1",
+    "abs(v)": "0 <= _ <= 1", "v**2 + 1": "1 <= _ <= 2",
+    "relu(w)": "_ >= 0", "relu(x)": "_ >= 0",
+    "floor(x)": "_", "sigmoid(w)": "_ > 0", "hypot(w, x)": "_ >= 0", "w > 0": "0 <= _ <= 1",
 }  # fmt: skip
 
 
@@ -98,6 +102,22 @@ SIGNS = {
 def test_the_interval_of_an_expression(formula, expected):
     function = parse(f"f(w, x, y, z, v) = {formula} for x > 0, y >= 0, 2 <= z < 3, -0.5 <= v <= 1")
     assert Signs(function)(function.statements[0].body).show("_") == expected
+
+
+NUMBERS = [mpmath.mpf(x) for x in (-400, -3, -1, -0.5, -0.1, 0, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 400)]
+UNARY = [row for row in ROWS if row.arity == 1 and row.kind == "function" and row.result == "real" and row.sampled]
+
+
+@pytest.mark.parametrize("row", UNARY, ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "domain", ["x > 0", "x >= 0", "x < 0", "x <= 0", "0.25 <= x <= 1", "x >= 1", "-0.5 <= x < 0.5"]
+)
+def test_the_interval_of_an_operator_has_its_values(row, domain):
+    function = parse(f"f(x) = x for {domain}")
+    found = Signs(function)(apply(row.name, function.statements[0].body))
+    for x in NUMBERS:
+        value = row.value(x) if function.table["x"].interval.holds(x) else mpmath.nan
+        assert mpmath.isnan(value) or found.holds(value) is not False, (x, value, found)
 
 
 def test_sums_locals_and_sizes_have_a_sign():

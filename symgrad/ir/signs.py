@@ -137,11 +137,12 @@ def _applied(op: str, args: tuple[Expr, ...], given: list[Interval]) -> Interval
         case "pi":
             return CIRCLE
     row = OPS[op]
-    if row.nonnegative and row.monotone and row.domain == EVERYWHERE:
+    strictly = bool(row.monotone) and not row.kinks and row.derivative is not None
+    if strictly and row.nonnegative and row.domain == EVERYWHERE:
         return POSITIVE  # it nears 0, and never comes to it
     if row.result == "bool":
         return Interval(ZERO, ONE)
-    if row.monotone == 1 and row.arity == 1 and row.value(mp.mpf(0)) == 0:
+    if strictly and row.monotone == 1 and row.value(mp.mpf(0)) == 0:
         return _sign(given[0])
     return NOT_NEGATIVE if row.nonnegative else REALS
 
