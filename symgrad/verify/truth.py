@@ -10,10 +10,9 @@ by perturbing what g depends on: no correctly rounded program can do better than
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
-from itertools import product
+from itertools import chain, combinations, product
 from typing import Any
 
 import mpmath
@@ -39,6 +38,7 @@ DECIDED = 70  # bits that two precisions must share
 INVISIBLE = -1080  # as a power of two: below half the smallest subnormal double
 LOOKS = (0, 1000, 2400)  # digits more with which differences are taken; the step has a third of them
 DOUBLE = 10  # digits of a slope to which a value in double precision is a function at all, beside itself
+MANY = 4  # operators at kinks at a bound of the domain, of which any may have its slope inside
 INWARDS = -220  # the step from a bound of the domain, as a power of two
 NUDGE = 50  # relative perturbations of 2**-NUDGE
 COORDINATES = 8  # up to so many numbers are perturbed one by one
@@ -51,7 +51,8 @@ class Truth:
     bits       the precision from which on the values stay the same
     kinked     a declared derivative was used: differences would not see it
     undecided  the number of elements on which no two precisions agree
-    inward     the gradients, as results, from inside of the domain, where an input at a bound of it makes a kink
+    inward     the gradients, as results, where kinks at a bound of the domain have their slopes inside: those of some
+               operators, or of all
     """
 
     outputs: dict[str, Array]
@@ -59,18 +60,21 @@ class Truth:
     bits: int
     kinked: bool
     undecided: int
-    inward: Mapping[str, Array] = field(default_factory=dict)
+    inward: Sequence[Mapping[str, Array]] = ()
 
     def nearest(self, name: str, obtained: Array) -> Array:
-        """What a result should be: at a kink at a bound of the domain the declared derivative, or the slope inside."""
+        """What a result should be: at a kink at a bound of the domain the slope of an operator is the declared one, or
+        the one inside, which a simpler formula has there."""
         array = self.arrays[name]
-        if name not in self.inward:
+        others = [slopes[name] for slopes in self.inward if name in slopes]
+        if not others:
             return array
         found = array.copy()
-        for position, other in np.ndenumerate(self.inward[name]):
+        for position, expected in np.ndenumerate(array):
             value = getattr(obtained[position], "value", obtained[position])
-            if mp.isfinite(array[position]) and mp.isfinite(other) and isinstance(value, (int, float, mpmath.mpf)):
-                found[position] = min(array[position], other, key=lambda expected: abs(value - expected))
+            allowed = [expected, *(o[position] for o in others if mp.isfinite(o[position]))]
+            if mp.isfinite(expected) and isinstance(value, (int, float, mpmath.mpf)):
+                found[position] = min(allowed, key=lambda v: abs(value - v))
         return found
 
     @property
@@ -123,19 +127,26 @@ def truth(declaration: Declaration, case: Case) -> Truth:
         if hidden or not all(mp.isfinite(v) for a in outputs.values() for v in a[part].ravel()):
             for array in gradients.values():
                 array[part] = mp.nan
-    return Truth(outputs, gradients, low, trace.kinked, undecided, _inward(declaration, case, trace))
+    with mp.workprec(low):
+        inward = _inward(declaration, case, trace)
+    return Truth(outputs, gradients, low, trace.kinked, undecided, inward)
 
 
-def _inward(declaration: Declaration, case: Case, trace: Trace) -> Mapping[str, Array]:
-    """The gradients a step inside of the bounds of the domain, if a kink is at one, by what they are as results."""
+def _inward(declaration: Declaration, case: Case, trace: Trace) -> tuple[Mapping[str, Array], ...]:
+    """The gradients with slopes from inside of the domain, by what they are as results, if kinks are at its bounds."""
     function = declaration.function
     if not (trace.kinked and function.domain and has_backward(function)):
-        return {}
+        return ()
     with mp.workprec(-4 * INWARDS):
         inputs = inwards(function, case.inputs, mpmath.ldexp(1, INWARDS))
         beside = declaration.attempt(inputs, case.options) if inputs else None
-        slopes = {} if beside is None else beside.pull(case.seeds)
-    return {gradient_key(n, function.outputs): g for n, g in slopes.items()}
+        kinks = [] if beside is None else trace.one_sided(beside)
+    some = range(1, len(kinks) + 1) if len(kinks) <= MANY else (1, len(kinks) - 1, len(kinks))
+    found = []
+    for chosen in chain.from_iterable(combinations(kinks, count) for count in some):
+        slopes = trace.pull_with([*chain.from_iterable(chosen)], case.seeds)
+        found.append({gradient_key(n, function.outputs): g for n, g in slopes.items()})
+    return tuple(found)
 
 
 def _hidden(function: Function, trace: Trace) -> bool:

@@ -113,7 +113,7 @@ def test_what_is_declared_for_a_domain_is_checked_there(text):
 SLOPE = """
 import numpy as np
 def forward(x):
-    return np.maximum(x, 0), (x,)
+    return {value}, (x,)
 def backward(saved, grad_output=None, needs_input_grad=(True,)):
     (x,) = saved
     if grad_output is None:
@@ -122,15 +122,27 @@ def backward(saved, grad_output=None, needs_input_grad=(True,)):
         grad_output = np.ones(())
     if not needs_input_grad[0]:
         return (None,)
-    return (grad_output * (x > 0) + {slope} * grad_output * (x <= 0),)
+    return ({inside} * grad_output * (x > 0) + {slope} * grad_output * (x <= 0),)
 """
+RELU = "relu(x)", "np.maximum(x, 0)", 1
+BOTH = "relu(x) + abs(x)", "np.maximum(x, 0) + np.abs(x)", 2
+SLOPES = {
+    "declared": (RELU, 0.0, True),
+    "from inside": (RELU, 1.0, True),
+    "between": (RELU, 0.5, False),
+    "another": (RELU, -1.0, False),
+    "both declared": (BOTH, 0.0, True),
+    "one from inside": (BOTH, 1.0, True),
+    "both from inside": (BOTH, 2.0, True),
+    "neither": (BOTH, 1.5, False),
+}
 
-SLOPES = {"declared": (0.0, True), "from inside": (1.0, True), "between": (0.5, False), "another": (-1.0, False)}
 
-
-@pytest.mark.parametrize(("slope", "ok"), SLOPES.values(), ids=list(SLOPES))
-def test_a_kink_at_a_bound_has_the_declared_slope_or_the_one_from_inside(slope, ok):
-    files = {"f.py": SLOPE.format(slope=slope)}
-    report = check(parse("f(x) = relu(x) for x >= 0"), files, "numpy", numpy_module(files))
+@pytest.mark.parametrize(("formula", "slope", "ok"), SLOPES.values(), ids=list(SLOPES))
+def test_a_kink_at_a_bound_has_the_declared_slope_or_the_one_from_inside(formula, slope, ok):
+    text, value, inside = formula
+    files = {"f.py": SLOPE.format(value=value, inside=inside, slope=slope)}
+    report = check(parse(f"f(x) = {text} for x >= 0"), files, "numpy", numpy_module(files))
     assert report.ok is ok, str(report)
-    assert check(parse("f(x) = relu(x)"), files, "numpy", numpy_module(files)).ok is (slope == 0.0)
+    if formula is RELU:
+        assert check(parse("f(x) = relu(x)"), files, "numpy", numpy_module(files)).ok is (slope == 0.0)
