@@ -17,6 +17,7 @@ piece. Told by numbers:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -114,17 +115,17 @@ class Trace(Values):
         fibres = (f for record in self.records for f in record if f.block is None)
         yield from dict.fromkeys(visit for f in fibres for visit, _ in f.members)
 
-    def pull_with(self, slopes: Sequence[Sided], seeds: Mapping[str, Array | None]) -> dict[str, Array]:
-        """J^T v with other slopes at some places."""
+    @contextmanager
+    def with_slopes(self, slopes: Sequence[Sided]) -> Iterator[None]:
+        """What is pulled back inside has other slopes at some places."""
         before = [visit.partials.get(number) for visit, number, _ in slopes]
         for visit, number, passed in slopes:
             visit.partials[number] = passed
-        found = self.pull(seeds)
+        yield
         for (visit, number, _), known in zip(slopes, before, strict=True):
             visit.partials.pop(number)
             if known is not None:
                 visit.partials[number] = known
-        return found
 
     def steep(self) -> bool:
         """Whether an operator has an infinite slope, or none, at a value that counts for a result or for nothing."""

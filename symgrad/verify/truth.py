@@ -26,7 +26,7 @@ from ..ir import Function, unconditional
 from ..records import dataclass
 from .cases import Case
 from .domains import inwards
-from .reference import Declaration, Trace
+from .reference import Declaration, Sided, Trace
 from .rounding import REACH
 from .sizes import boxes
 from .text import Array, Values, gradient_key, has_backward, moved, together
@@ -135,18 +135,26 @@ def truth(declaration: Declaration, case: Case) -> Truth:
 def _inward(declaration: Declaration, case: Case, trace: Trace) -> tuple[Mapping[str, Array], ...]:
     """The gradients with slopes from inside of the domain, by what they are as results, if kinks are at its bounds."""
     function = declaration.function
-    if not (trace.kinked and function.domain and has_backward(function)):
-        return ()
-    with mp.workprec(-4 * INWARDS):
+    found = []
+    for chosen in one_sided(declaration, case, trace) if has_backward(function) else ():
+        with trace.with_slopes(chosen):
+            slopes = trace.pull(case.seeds)
+        found.append({gradient_key(n, function.outputs): g for n, g in slopes.items()})
+    return tuple(found)
+
+
+def one_sided(declaration: Declaration, case: Case, trace: Trace) -> Iterator[Sequence[Sided]]:
+    """The slopes from inside of the domain at kinks that are at its bounds: of one operator, of several, of all."""
+    function = declaration.function
+    if not (trace.kinked and function.domain):
+        return
+    with mp.workprec(max(-4 * INWARDS, mp.prec)):
         inputs = inwards(function, case.inputs, mpmath.ldexp(1, INWARDS))
         beside = declaration.attempt(inputs, case.options) if inputs else None
         kinks = [] if beside is None else trace.one_sided(beside)
     some = range(1, len(kinks) + 1) if len(kinks) <= MANY else (1, len(kinks) - 1, len(kinks))
-    found = []
     for chosen in chain.from_iterable(combinations(kinks, count) for count in some):
-        slopes = trace.pull_with([*chain.from_iterable(chosen)], case.seeds)
-        found.append({gradient_key(n, function.outputs): g for n, g in slopes.items()})
-    return tuple(found)
+        yield [*chain.from_iterable(chosen)]
 
 
 def _hidden(function: Function, trace: Trace) -> bool:

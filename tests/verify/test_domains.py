@@ -110,6 +110,21 @@ def test_what_is_declared_for_a_domain_is_checked_there(text):
     assert report.ok, str(report)
 
 
+DERIVED = {
+    "a jacobian": ("f(x, y) = abs(x)*y + relu(sin(x)) for 0 <= x <= 1", "jacobian"),
+    "a hessian": ("f(x, y) = abs(x)*y + relu(sin(x)) for 0 <= x <= 1", "hessian"),
+    "a product": ("f(x[n]) = sum[i](abs(x[i])*x[i]) for x >= 0", "hvp"),
+    "a sparse jacobian": ("f(x[n])[i] = abs(x[i]) for x >= 0", "jacobian:sparse"),
+    "tangents": ("f(x, a) = abs(x)**a for a > 0, 0 <= x <= 1", "jvp"),
+}
+
+
+@pytest.mark.parametrize(("text", "functions"), DERIVED.values(), ids=list(DERIVED))
+def test_what_is_derived_is_checked_in_the_domain(text, functions):
+    report = sg.check(parse(text), to="numpy", functions=functions)
+    assert report.ok, str(report)
+
+
 SLOPE = """
 import numpy as np
 def forward(x):
