@@ -75,6 +75,7 @@ def printed_together(
     backend, chosen = _backend(to, options)
     functions = [as_function(declaration) for declaration in declarations]
     _refuse_together(functions, to, backend.options.file)
+    refuse_without_domain(functions, backend.options.strict_domain)
     base = backend.over or backend
     programs = [planned(_named(f, backend), backend, chosen) for f in functions]
     real = 4 if backend.options.single else 8
@@ -89,6 +90,15 @@ def printed_together(
         Printed(program, signed, backend, backend.options.file or f.name)
         for program, f in zip(programs, functions, strict=True)
     )
+
+
+def refuse_without_domain(functions: Sequence[Function], strict: bool) -> None:
+    """Raise TargetError where numbers outside of the domain shall be refused, and no function has one."""
+    if strict and functions and not any(f.domain for f in functions):
+        raise TargetError(
+            f"{functions[0].name}: strict_domain refuses numbers outside of a domain, and none is declared. Say it "
+            f"behind the formula, as in f(x, a) = x**a for a > 0, 0 <= x <= 1, or leave strict_domain out."
+        )
 
 
 def _refuse_together(functions: Sequence[Function], to: str, file: str) -> None:

@@ -9,7 +9,7 @@ from .backends.base import Backend
 from .backends.options import unperturbed
 from .derivatives import asked_for, derive, entries_of, product, pushed, slopes
 from .differentiate import arranged, chosen, flat_size, literal
-from .errors import TargetError, UnsupportedError
+from .errors import UnsupportedError
 from .ir import Derivative, Dtype, Function, is_scalar, moved_by, single, with_outputs
 from .kinds import is_sparse, kind_of
 from .plan import Beside, Program, Sparse, plan
@@ -38,11 +38,6 @@ def planned(function: Function, backend: Backend, chosen: Sequence[str]) -> Prog
 def _strict(program: Program) -> Program:
     """The program, and what is beside it, that refuses numbers outside of the domain."""
     primal = program.derivative.primal
-    if not primal.domain:
-        raise TargetError(
-            f"{primal.name}: strict_domain refuses numbers outside of a domain, and none is declared. Say it behind "
-            f"the formula, as in f(x, a) = x**a for a > 0, 0 <= x <= 1, or leave strict_domain out."
-        )
     within = tuple(name for name in primal.inputs if primal.table[name].interval.bounded)
     beside = []
     for b in program.beside:

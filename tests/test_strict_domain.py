@@ -130,6 +130,25 @@ def test_it_needs_a_domain():
         sg.generate(sg.parse("f(x) = x**2"), "numpy", strict_domain=True)
 
 
+def test_of_several_functions_those_with_a_domain_have_it(tmp_path):
+    file = tmp_path / "both.py"
+    file.write_text("import symgrad as sg\nf = sg.parse('f(x) = log(x) for x > 0')\ng = sg.parse('g(x) = x**2')\n")
+    for more in ([], ["--file", "both"]):
+        asked = ["generate", str(file), "--to", "c", "--strict-domain", "--out", str(tmp_path / "out"), *more]
+        result = CliRunner().invoke(main, asked)
+        assert result.exit_code == 0, result.output
+    text = (tmp_path / "out" / "both" / "both.h").read_text()
+    assert "int f_forward(double x, double *out);" in text
+    assert "void g_forward(double x, double *out);" in text
+
+
+@pytest.mark.parametrize("command", ["generate", "check", "show"])
+def test_the_command_needs_one_too(command):
+    result = CliRunner().invoke(main, [command, "f(x) = x**2", "--strict-domain"])
+    assert result.exit_code == 2
+    assert "f: strict_domain refuses numbers outside of a domain, and none is declared" in result.output
+
+
 def test_languages_without_it_say_so():
     with pytest.raises(TargetError, match="strict_domain is an option of numpy"):
         sg.generate(sg.parse("f(x) = x**2 for x > 0"), "scipy", strict_domain=True)
