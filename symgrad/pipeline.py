@@ -77,6 +77,7 @@ def printed_together(
     backend, chosen = _backend(to, options)
     functions = [as_function(declaration) for declaration in declarations]
     _refuse_together(functions, to, backend.options.file)
+    refuse_without_domain(functions, backend.options.strict_domain)
     base = backend.over or backend
     programs = [planned(_named(f, backend), backend, chosen) for f in functions]
     real = 4 if backend.options.single else 8
@@ -91,6 +92,15 @@ def printed_together(
         Printed(program, signed, backend, backend.options.file or f.name)
         for program, f in zip(programs, functions, strict=True)
     )
+
+
+def refuse_without_domain(functions: Sequence[Function], strict: bool) -> None:
+    """Raise TargetError where numbers outside of the domain shall be refused, and no function has one."""
+    if strict and functions and not any(f.domain for f in functions):
+        raise TargetError(
+            f"{functions[0].name}: strict_domain refuses numbers outside of a domain, and none is declared. Say it "
+            f"behind the formula, as in f(x, a) = x**a for a > 0, 0 <= x <= 1, or leave strict_domain out."
+        )
 
 
 def _refuse_together(functions: Sequence[Function], to: str, file: str) -> None:
@@ -124,8 +134,9 @@ def generate(
             the name of the one .c and .h that all are printed in,
             `accumulate`, which says whether backward adds to the gradients' arrays, and `openmp`, whether threads share
             its loops; `functions`, what is printed, "forward, backward" or others that `derived` has the names of, and
-            `wrt`, the inputs with respect to which these are; for all of them `stabilize=False` leaves the formula as
-            it is, where another form would lose fewer digits
+            `wrt`, the inputs with respect to which these are; `strict_domain`, whether numbers outside of the domain
+            are refused; for all of them `stabilize=False` leaves the formula as it is, where another form would lose
+            fewer digits
     """
     given: Any = declaration
     several = given if isinstance(given, (list, tuple)) else [given]
@@ -179,11 +190,12 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     backend = result.backend
     function = _named(as_function(declaration), backend)
     to, like, options = backend.name, backend.executed, backend.options
-    same = {n: getattr(options, n) for n in ("save", "functions", "wrt") if n in BACKENDS[like].takes}
+    same = {n: getattr(options, n) for n in ("save", "functions", "wrt", "strict_domain") if n in BACKENDS[like].takes}
     with assumed_in(like):
         text = result if like == to else printed(declaration, like, same)
     others = partial(_elsewhere, declaration, like, same)
-    told = {"text": like, "heads": text.backend.heads(text.program), "others": others, "printed": True, **how}
+    told = {"text": like, "heads": text.backend.heads(text.program), "others": others, "printed": True}
+    told |= {"strict": options.strict_domain, **how}
     told |= {} if like == to else {"built": result.files}
     reports = [oracle.check(function, text.files, to, artefact, **told)] if result.program.pair else []
     for beside in result.program.beside:

@@ -31,7 +31,21 @@ def planned(function: Function, backend: Backend, chosen: Sequence[str]) -> Prog
         second = plan(pushed(function), backend.dialect, backend.style, backend.calls, operation)
         program = replace(program, product=second)
     named = [name for name in named if name not in PAIR or not options.pair]
-    return replace(program, pair=options.pair, beside=tuple(_beside(function, name, backend) for name in named))
+    program = replace(program, pair=options.pair, beside=tuple(_beside(function, name, backend) for name in named))
+    return _strict(program) if options.strict_domain else program
+
+
+def _strict(program: Program) -> Program:
+    """The program, and what is beside it, that refuses numbers outside of the domain."""
+    primal = program.derivative.primal
+    within = tuple(name for name in primal.inputs if primal.table[name].interval.bounded)
+    beside = []
+    for b in program.beside:
+        sparse = b.sparse
+        if sparse is not None and sparse.pattern is not None:
+            sparse = replace(sparse, pattern=replace(sparse.pattern, within=within))
+        beside.append(replace(b, program=replace(b.program, within=within), sparse=sparse))
+    return replace(program, within=within, beside=tuple(beside))
 
 
 def _solved(program: Program, function: Function, backend: Backend, chosen: Sequence[str]) -> Program:

@@ -25,6 +25,22 @@ def _outside(subscripts, extent):
     return values.min() < 0 or values.max() >= extent
 
 
+def _in_domain(values, inside, name, domain):
+    """Return the values; refuse those that are not inside of the domain.
+
+    Of what JAX traces nobody knows: what is outside becomes NaN.
+    """
+    if isinstance(inside, jax.core.Tracer):
+        real = jnp.issubdtype(values.dtype, jnp.floating)
+        return jnp.where(inside, values, jnp.nan) if real else values
+    held = np.asarray(inside)
+    if not held.all():
+        outside = np.asarray(jax.lax.stop_gradient(values))[~held]
+        said = f"{name} = {outside.flat[0]}, declared for {domain}"
+        raise ValueError(said)
+    return values
+
+
 def _log1p(x):
     """Return log(1 + x); XLA's own loses seven bits from -0.42 to -0.35."""
     return jnp.where(x < -0.25, jnp.log(1 + x), jnp.log1p(x))

@@ -27,6 +27,14 @@ def _each(function, *values):
     return function(*values) if isinstance(values[0], np.ndarray) else values[0]
 
 
+def _in_domain(values, inside, name, domain):
+    """Return the values; refuse those that are not inside of the domain."""
+    if not inside.all():
+        said = f"{name} = {values[~inside].flat[0]}, declared for {domain}"
+        raise ValueError(said)
+    return values
+
+
 def _windows(x, axis, size, step=1, dilation=1):
     """Return a view of the windows of x along `axis`, each in a new last axis."""
     axis %= x.ndim

@@ -57,6 +57,23 @@ def _hurwitz(s, x):
     return torch.where(x == math.inf, 0, torch.special.zeta(s, x))
 
 
+def _in_domain(values, inside, name, domain):
+    """Return the values; refuse those that are not inside of the domain.
+
+    While torch traces there are no numbers to look at: what is outside becomes NaN.
+    """
+    traced = torch.compiler.is_compiling()
+    try:
+        refused = not traced and not bool(inside.all())
+    except RuntimeError:  # as under torch.vmap
+        traced, refused = True, False
+    if refused:
+        said = f"{name} = {values[~inside].flatten()[0].item()}, declared for {domain}"
+        raise ValueError(said)
+    real = values.is_floating_point()
+    return torch.where(inside, values, math.nan) if traced and real else values
+
+
 def _cut(x, *cuts):
     """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
     for axis, cut in cuts:

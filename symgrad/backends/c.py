@@ -63,7 +63,7 @@ class C(Backend):
     style = "loops"
     takes = (
         *("save", "checkpoint", "lapack", "blas", "dtype", "index", "prefix", "file", "accumulate", "openmp"),
-        *("functions", "wrt"),
+        *("functions", "wrt", "strict_domain"),
     )
 
     def __init__(self, options: Options = DEFAULT) -> None:

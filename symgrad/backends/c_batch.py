@@ -29,6 +29,7 @@ from ..source.tree import (
     Type,
     joined,
 )
+from .c_domain import refusals
 from .c_expressions import operators_in, vectors_in
 from .c_names import File
 from .c_print import INSTRUCTIONS, LIBM
@@ -147,7 +148,13 @@ def batch(one: Printed, pack: str, program: Program, file: File) -> Printed:
             kind = replace(p.type, pointer=True, constant=constant, alone=True)
             parameters[place] = replace(p, type=kind, length=None)
     found = (pack_size, *parameters)
-    body = (one_by_one(function, found, scope.new("b", "point"), program),)
+    points = Name(pack_size.name)
+    counts = {p.tensor: _times(points, p.length) for p in function.parameters if _is_batched(p, program)}
+    primal = program.derivative.primal
+    refused = refusals(primal, program.within, found, counts, scope.new("i", "place"))
+    body: tree.Block = (one_by_one(function, found, scope.new("b", "point"), program),)
+    if refused:
+        body = (*refused, tree.Space(), *body, tree.Return(Number("0")))
     role, about = f"{function.role}_batch", about_batch(pack_size.name)
     return Printed(Function(role, f"{function.name}_batch", found, body, function.result, about), one.work)
 
@@ -169,7 +176,7 @@ def one_by_one(
         name = names[p.role, p.tensor]
         place: Expression = name
         if _is_batched(p, program):
-            step = Name(b) if p.length is None else Operation("mul", (Number(str(p.length)), Name(b)))
+            step = _times(Name(b), p.length)
             place = Operation("add", (name, step)) if p.type.pointer else Element(name, (Name(b),))
             asked = p.nullable and not (whole and p.role == "output")
             place = Operation("select", (name, place, Name("NULL"))) if asked else place
@@ -177,6 +184,11 @@ def one_by_one(
     own = not any(p.role == "work" for p in function.parameters)  # every point writes there
     call = Call(function.name, tuple(arguments))
     return tree.Loop(b, Number("0"), Name(size), (call,), tag="parallel" if own else "serial")
+
+
+def _times(b: Expression, length: int | None) -> Expression:
+    """So many times the elements of one point."""
+    return b if length is None else Operation("mul", (Number(str(length)), b))
 
 
 def again(function: Function, far: str, given: Sequence[Parameter], b: str, program: Program) -> If:
@@ -191,7 +203,8 @@ def some_only(function: Function, given: Sequence[Parameter], b: str, program: P
     """Every point by itself, if some results are not asked for: no condition stands in the loop of vectors."""
     why = tree.Comment(("what is asked for, at each point by itself",))
     absent = joined("or", [Operation("not", (Name(p.name),)) for p in given if p.role == "output"])
-    return If(absent, (why, one_by_one(function, given, b, program), tree.Return()))
+    done = tree.Return(None if function.result is None else Number("0"))
+    return If(absent, (why, one_by_one(function, given, b, program), done))
 
 
 def _is_batched(p: Parameter, program: Program) -> bool:

@@ -239,7 +239,7 @@ class Expressions:
         if kind == SIZE and node.key in self._extents:
             return Name(self._extents[node.key])
         if isinstance(node, Const):
-            return _number(node, kind)
+            return number_of(node, kind)
         own = self.type_of(node)
         if not isinstance(node, Apply):
             return converted(self._leaf(node, parts), own, kind)
@@ -358,7 +358,8 @@ def _chosen(condition: Expression, kind: str) -> Expression:
     return Operation("select", (condition, yes, no))
 
 
-def _number(node: Const, kind: str) -> Expression:
+def number_of(node: Const, kind: str) -> Expression:
+    """A literal as a value of a kind."""
     value = node.value
     if kind == BOOL:
         return Number("1" if value else "0")

@@ -16,6 +16,7 @@ from ..source.tree import (
     INT,
     INTEGER,
     SIZE,
+    Block,
     Cast,
     Expression,
     Function,
@@ -26,13 +27,14 @@ from ..source.tree import (
     Operation,
     Parameter,
     Return,
+    Space,
     Type,
     Unused,
     joined,
     names_in,
     statements_in,
 )
-from . import c_vector
+from . import c_domain, c_vector
 from .c_batch import about_batch, again, some_only
 from .c_body import ELEMENT, WORKSPACES, Body
 from .c_expressions import Expressions
@@ -121,14 +123,15 @@ class Builder:
         checks = [s for s in self._program.indexed if s.element.name in self._procedure.reads]
         conditions = [build.as_kind(condition, BOOL) for condition in self._primal.constraints]
         body = self._body.statements(checks, conditions)
-        used = names_in(*body)
+        refused = self._refused()
+        used = names_in(*body, *refused)
         arguments = [
             p for p in self._tensors.values() if p.name in used or p.role in _ALWAYS or self._is_saved_memory(p)
         ]
         arguments += [] if self._matrix is None else self._matrix.parameters(self._names)
         dropped = tuple(Unused(p.name) for p in arguments if p.role in _UNUSED and p.name not in used)
-        fails = bool(self._program.indexed or conditions or self._body.calls)
-        body = (*dropped, *body, *((Return(Number("0")),) if fails else ()))
+        fails = bool(self._program.indexed or conditions or self._body.calls or refused)
+        body = (*dropped, *body)
         macros = tuple(self._macro(name) for name in self._body.workspaces)
         parameters = (
             *(p for p in (*self._of_sizes(), *self._of_options(), *self._of_presence()) if p.name in used),
@@ -144,6 +147,8 @@ class Builder:
                 body = (some_only(point, parameters, counter, self._program), *body)
             if far is not None:
                 body = (*body, again(point, self._called(far), parameters, counter, self._program))
+        body = (*refused, Space(), *body) if refused else body
+        body = (*body, Return(Number("0"))) if fails else body
         end = "_batch" if self._batch else ""
         function = Function(
             f"{self._word}{end}",
@@ -155,6 +160,14 @@ class Builder:
             macros,
         )
         return Printed(function, self._body.workspaces, tuple(self._body.calls))
+
+    def _refused(self) -> Block:
+        """What refuses numbers outside of the domain, of the inputs that it has."""
+        names = [n for n in self._program.within if n in self._tensors]
+        shapes = {n: self._table[n].shape for n in names}
+        counts = {n: self._body.build.as_kind(product(shape), SIZE) for n, shape in shapes.items() if shape}
+        parameters = [self._tensors[n] for n in names]
+        return c_domain.refusals(self._primal, names, parameters, counts, self._names.counter("i"))
 
     def room(self) -> list[Printed]:
         """The function that tells how much room the entries of a matrix need, beside that which says where they are."""
@@ -286,9 +299,12 @@ class Builder:
         if self._primal.constraints:
             needed = listed([show(c) for c in self._primal.constraints])
             lines.append(f"Return 2, with nothing written, unless {needed}.")
+        within = [p.tensor for p in parameters if p.role == "input" and p.tensor in self._program.within]
+        if within:
+            lines.append(c_domain.about(self._primal, within))
         if self._body.calls:
             lines.append("Return what LAPACK says if a matrix is not one that it can work with.")
-        if self._program.indexed or self._primal.constraints or self._body.calls:
+        if self._program.indexed or self._primal.constraints or self._body.calls or within:
             lines.append("Return 0 otherwise.")
         return tuple(lines)
 

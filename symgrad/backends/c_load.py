@@ -412,7 +412,7 @@ class _Compiled:
         """
         status = self.result(layout, values, memory)
         if status:
-            raise self._failure(status, layout)
+            raise self._failure(status, layout, values)
 
     def result(
         self, layout: Layout, values: Mapping[str, Array | None], memory: Memory
@@ -431,8 +431,13 @@ class _Compiled:
         found: int | None = self._call(*arguments)
         return found
 
-    def _failure(self, status: int, layout: Layout) -> Exception:
+    def _failure(self, status: int, layout: Layout, values: Mapping[str, Array | None]) -> Exception:
         primal = self._program.derivative.primal
+        for name in self._program.within if status == 3 else ():
+            array, interval = values.get(name), primal.table[name].interval
+            outside = np.zeros(0) if array is None else array[~np.asarray(interval.holds(array))]
+            if outside.size:
+                return ValueError(f"{primal.name}: {name} = {outside[0]}, declared for {interval.show(name)}")
         if status == 2 and primal.constraints:
             needed = " and ".join(show(c) for c in primal.constraints)
             told = ", ".join(f"{name} = {size}" for name, size in layout.sizes.items())

@@ -28,7 +28,7 @@ def beside(program: Program, printed: Sequence[Printed], options: Options, heade
     `header`."""
     functions = {f.function.role: f for f in printed}
     primal, gradients = program.derivative.primal, dict(program.derivative.gradients)
-    if not program.pair:
+    if not program.pair or program.within:  # which may be refused
         return {}
     written = options.single or options.accumulate or "forward_batch" not in functions
     if written or primal.optional or set(gradients) != set(primal.inputs):

@@ -169,6 +169,7 @@ class JaxValues(_Framework):
     """Printed JAX, in 64 bits, under jax.jit: operation by operation, JAX compiles each of them for each shape."""
 
     flushes = True  # subnormal numbers are 0 to XLA on a CPU
+    traces = True  # real numbers, of which none is looked at
 
     def tensor(self, value: Any) -> Any:
         """An array as the module takes it."""

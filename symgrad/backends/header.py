@@ -86,7 +86,8 @@ def _shapes(primal: Function) -> list[str]:
     for name in (*primal.inputs, *primal.outputs):
         tensor = primal.table[name]
         kind = "" if tensor.dtype == "real" else f"  {tensor.dtype}"
-        rows.append((name, show_shape(tensor) + kind + ("  optional" if tensor.optional else "")))
+        where = f"  {tensor.interval.show(name)}" if tensor.interval.bounded else ""
+        rows.append((name, show_shape(tensor) + kind + ("  optional" if tensor.optional else "") + where))
     rows += [(o.name, f"option, {o.default}") for o in primal.options]
     return ["Shapes", *_table(rows), ""]
 

@@ -43,7 +43,7 @@ class Jax(PythonLanguage):
     """The target `jax`."""
 
     name = dialect = "jax"
-    takes = ("save", "functions", "wrt")
+    takes = ("save", "functions", "wrt", "strict_domain")
     forward_mode = True
     executed = "numpy"
     style = "arrays"
@@ -119,9 +119,11 @@ class _File(FrameworkFile):
         return Assign(bare(inputs), call(self.inputs, *inputs, *named(checked_options(self.program))))
 
     def inputs_helper(self) -> Def:
-        refused = range_refused(lambda name, extent: [call("_outside", name, extent)], self.tree(""))
-        checks = inputs_helper(self.program, refused, promoted(self.primal), self.inputs)
-        return replace(checks, decorators=(call("jax.ensure_compile_time_eval"),)) if self.program.indexed else checks
+        tree = self.tree("")
+        refused = range_refused(lambda name, extent: [call("_outside", name, extent)], tree)
+        checks = inputs_helper(self.program, refused, promoted(self.primal), self.inputs, tree)
+        at_once = self.program.indexed or self.program.within
+        return replace(checks, decorators=(call("jax.ensure_compile_time_eval"),)) if at_once else checks
 
     def type_helpers(self) -> list[Def]:
         return type_helpers(self.primal, "jnp")
@@ -163,6 +165,8 @@ class _File(FrameworkFile):
                 "IndexError tells which subscript is out of range, unless it is traced by JAX:",
                 "a negative one counts from the end then, others are clamped and add nothing.",
             ]
+        if self.program.within:
+            said += ["ValueError tells which number is outside of the domain; one that JAX traces becomes NaN."]
         if self.options:
             said.append("Options are numbers of Python: static_argnames of jax.jit, where it is given them.")
         return tuple(said)

@@ -74,7 +74,7 @@ class NumPy(PythonLanguage):
 
     name = dialect = "numpy"
     executed = "numpy"
-    takes = ("save", "checkpoint", "functions", "wrt")
+    takes = ("save", "checkpoint", "functions", "wrt", "strict_domain")
     style = "arrays"
 
     def module(self, program: Program, header: Sequence[str]) -> Module:
@@ -306,7 +306,8 @@ class NumPyFile(WholeFile):
 
     def inputs_helper(self) -> Def:
         """What checks the inputs."""
-        return inputs_helper(self.program, range_refused(outside, Expressions(Word(""))), word=self.inputs)
+        tree = Expressions(Word(""))
+        return inputs_helper(self.program, range_refused(outside, tree), word=self.inputs, tree=tree)
 
     def type_helpers(self) -> list[Def]:
         return type_helpers(self.primal, "np")

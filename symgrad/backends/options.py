@@ -49,6 +49,7 @@ class Options:
     matrix      SciPy: what `jac` and `hess` return, an array or a sparse one; or `jac` an operator, and there is no
                 `hess` beside `hessp`
     solver      SciPy: who calls: minimize, least_squares and root, or one that gives the time or data before
+    strict_domain  numbers outside of the domain that a function is declared for are refused
     """
 
     save: str = "balanced"
@@ -65,6 +66,7 @@ class Options:
     wrt: tuple[str, ...] = ()
     matrix: str = "dense"
     solver: str = "optimize"
+    strict_domain: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "functions", listed(self.functions))
@@ -126,7 +128,7 @@ class Options:
         """The options of the command that ask for it."""
         given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         said = {n: ",".join(v) if isinstance(v, tuple) else "" if v is True else str(v) for n, v in given.items()}
-        return tuple(word for name, value in said.items() for word in (f"--{name}", value) if word)
+        return tuple(word for name, value in said.items() for word in (flag(name), value) if word)
 
     @property
     def operation(self) -> float:
@@ -142,6 +144,11 @@ class Options:
     def single(self) -> bool:
         """Whether real numbers are floats."""
         return self.dtype == "float"
+
+
+def flag(name: str) -> str:
+    """What the command calls an option: `--strict-domain`."""
+    return f"--{name.replace('_', '-')}"
 
 
 def _default(name: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
-from ..expr import ZERO, Apply, Const, Expr, Ref, refs, show, transform
+from ..expr import ZERO, Apply, Const, Expr, Ref, conjunction, refs, show, transform
 from ..expr import ref as reference
 from ..ir import Dtype, Function, Tensor, show_shape
 from ..plan import Program
@@ -53,11 +53,16 @@ CONVERTED = {Dtype.REAL: "_real", Dtype.INT: "_integer", Dtype.BOOL: "_boolean"}
 
 
 def inputs_helper(
-    program: Program, refuse: Refuse | None, one_type: Sequence[str] = (), word: str = "_inputs"
+    program: Program,
+    refuse: Refuse | None,
+    one_type: Sequence[str] = (),
+    word: str = "_inputs",
+    tree: Expressions | None = None,
 ) -> Def:
     """The function that checks types and shapes; `word` is what it is called.
 
-    refuse    what refuses subscripts out of range; None if they are refused later
+    refuse    what refuses subscripts out of range; None if they, and numbers outside of the domain, are refused later
+    tree      what spells the conditions of a domain
     one_type  inputs that get one dtype
     """
     primal = program.derivative.primal
@@ -76,6 +81,7 @@ def inputs_helper(
     if refuse is not None:
         told = {size: where for size, (where, _) in bound.items()}
         body += [s for check in _range_checks(program, told) for s in refuse(primal, check)]
+    body += [] if tree is None else [_in_domain(primal, name, tree) for name in program.within]
     if one_type:
         body.append(Assign(py.bare(named(one_type)), call("_promoted", *named(one_type))))
     return Def(
@@ -141,6 +147,15 @@ def _range_checks(program: Program, told: Mapping[str, Expression]) -> Iterator[
             said = f"{said} where {show(condition)}"
         asked = reduce(lambda a, b: Elementwise("and", (a, b)), conditions) if conditions else None
         yield RangeCheck(name, primal.table[name].optional, limit, asked, said)
+
+
+def _in_domain(primal: Function, name: str, tree: Expressions) -> Statement:
+    """What refuses numbers of an input outside of its interval."""
+    own, interval = Name(name), primal.table[name].interval
+    inside = tree(_array(conjunction(interval.conditions(reference(name))), ()))
+    said = py.text(f"{primal.name}: {name}"), py.text(interval.show(name))
+    found = Assign(own, call("_in_domain", own, inside, *said))
+    return If(is_given(name), [found]) if primal.table[name].optional else found
 
 
 def _of_columns(element: Ref, tensor: Tensor) -> list[Array]:

@@ -78,6 +78,7 @@ class PythonModule:
     def errors(self) -> tuple[str, ...]:
         """What is raised, in sentences."""
         said = "TypeError and ValueError tell which argument has another type or shape"
+        said += ", or a number outside of the domain" if self.program.within else ""
         return (f"{said}, IndexError which subscript is out of range." if self.program.indexed else f"{said}.",)
 
     def arguments_doc(self) -> list[str]:
@@ -93,7 +94,8 @@ class PythonModule:
             arguments = [f"{listed(primal.inputs)}, all {show_shape(primal.table[primal.inputs[0]])}"]
         kinds = {primal.table[n].dtype for n in primal.inputs}
         said = f"The arguments are {'floating point' if kinds == {Dtype.REAL} else 'arrays'}: {listed(arguments)}."
-        lines = [part.strip() for line in (said, *self.errors) for part in cut_text(line, 0, 84)]
+        domain = (f"They are declared for {primal.domain}.",) if primal.domain else ()
+        lines = [part.strip() for line in (said, *domain, *self.errors) for part in cut_text(line, 0, 84)]
         return ["", *lines]
 
     def results_doc(self, rest: str = "") -> str:

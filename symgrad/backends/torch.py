@@ -47,7 +47,7 @@ class Torch(PythonLanguage):
     """The target `torch`."""
 
     name = dialect = "torch"
-    takes = ("save", "functions", "wrt")
+    takes = ("save", "functions", "wrt", "strict_domain")
     forward_mode = True
     executed = "numpy"
     style = "arrays"
@@ -102,7 +102,8 @@ class _File(FrameworkFile):
         return [public, own]
 
     def inputs_helper(self) -> Def:
-        return inputs_helper(self.program, self._in_range, promoted(self.primal), self.inputs)
+        tree = self.tree(self.like or self.primal.inputs[0])
+        return inputs_helper(self.program, self._in_range, promoted(self.primal), self.inputs, tree)
 
     def type_helpers(self) -> list[py.Definition]:
         return type_helpers(self.primal)
@@ -128,12 +129,12 @@ class _File(FrameworkFile):
 
     @property
     def errors(self) -> tuple[str, ...]:
-        if not self.program.indexed:
-            return super().errors
-        return (
-            *super().errors,
-            "On a device, compiled, exported or under torch.vmap it is torch that refuses them.",
-        )
+        found = list(super().errors)
+        if self.program.indexed:
+            found.append("On a device, compiled, exported or under torch.vmap it is torch that refuses them.")
+        if self.program.within:
+            found.append("Compiled, exported or under torch.vmap a number outside of the domain becomes NaN.")
+        return tuple(found)
 
     def _in_range(self, primal: Function, check: RangeCheck) -> py.Block:
         """Subscripts are refused at once, or made such that torch refuses them."""

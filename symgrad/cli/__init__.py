@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from ..backends import BACKENDS, DTYPES, INTEGERS, MATRICES, OPTIONS, SAVES, SOLVERS, takers
-from ..backends.options import listed
+from ..backends.options import flag, listed
 from ..errors import SymgradError, TargetError
 from ..kinds import DERIVED, SPARSE
 from ..later import Later
@@ -107,7 +107,7 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
         for way in ways:
             asked = {name.partition(":")[0]: None for name in languages}
             if not asked.keys() & {*takers(way)}:
-                said = [f"--{way} is an option of {' and '.join(takers(way))}. Add {takers(way)[0]} to --to."]
+                said = [f"{flag(way)} is an option of {' and '.join(takers(way))}. Add {takers(way)[0]} to --to."]
                 said += [f"{n}: {BACKENDS[n].instead[way]}" for n in asked if way in BACKENDS[n].instead]
                 raise Mistake(" ".join(said))
         return command(*args, languages=languages, ways=ways, **keywords)
@@ -138,10 +138,12 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     solver = click.option("--solver", type=click.Choice([*SOLVERS]),
                           help="SciPy: who calls it: minimize, least_squares and root of scipy.optimize, or a solver "
                                "that gives the time, or data, first.  [default: optimize]")  # fmt: skip
+    strict = click.option("--strict-domain", is_flag=True,
+                          help="Refuse numbers outside of the domain that a function is declared for.")  # fmt: skip
     plainly = click.option("--no-stabilize", "stabilize", is_flag=True, flag_value=False, default=True,
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
     for option in (save, checkpoint, lapack, blas, accumulate, file, prefix, index, dtype, openmp, functions, wrt,
-                   matrix, solver):
+                   matrix, solver, strict):
         with_ways = option(with_ways)
     return plainly(with_ways)
 

@@ -14,7 +14,7 @@ from ..backends import takers
 from ..backends.c_compile import NO_COMPILER, NO_LIBRARY
 from ..errors import CompilerError, UnsupportedError
 from ..ir import Function
-from ..pipeline import Printed, printed, printed_together
+from ..pipeline import Printed, printed, printed_together, refuse_without_domain
 from ..pipeline import verified as verified_code
 from ..records import dataclass, replace
 from ..verify import Report
@@ -40,6 +40,8 @@ class Printings:
         """Print one."""
         ways = ways_of(to, self._ways)
         if "file" not in ways:
+            if not self.functions[number].domain:
+                ways.pop("strict_domain", None)  # it is asked for of others
             return printed(self.functions[number], to, ways)
         if to not in self._together:
             self._together[to] = printed_together(self.functions, to, ways)
@@ -112,6 +114,7 @@ class Checks:
         """Every outcome, in the order of the functions and languages, from so many processes."""
         printings = self.printings()
         functions = printings.functions
+        refuse_without_domain(functions, "strict_domain" in dict(self.options))
         tasks = [(number, to) for number in range(len(functions)) for to in self.languages]
         progress = _Progress(len(tasks))
         if jobs == 1:

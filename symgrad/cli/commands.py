@@ -13,7 +13,7 @@ from ..backends import BACKENDS, Options
 from ..backends.header import title_lines
 from ..errors import CompilerError, SymgradError, TargetError, UnsupportedError
 from ..ir import Function
-from ..pipeline import Printed
+from ..pipeline import Printed, refuse_without_domain
 from ..verify import Report
 from . import text
 from .checking import Checks, Outcome, Printings, verified
@@ -39,6 +39,7 @@ def generate(
     if compare and unchecked:
         raise TargetError("--check compares files and verifies nothing; leave --no-check out.")
     found = resolve(targets, stabilize)
+    refuse_without_domain(found.functions, "strict_domain" in ways)
     if compare:
         return _compare(found, languages, ways, out, targets)
     files: list[File] = []
@@ -120,6 +121,7 @@ def show(
     refused: list[str] = []
     shown = False
     functions = resolve(targets, stabilize).functions
+    refuse_without_domain(functions, "strict_domain" in ways)
     if latex:
         for number, function in enumerate(functions):
             lost = ["", *text.lost(function)] if accuracy else []

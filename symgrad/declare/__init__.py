@@ -40,7 +40,7 @@ from .python.functions import (
     where,
 )
 from .python.notation import argmax, indices, logsumexp, max, mean, merge, min, prod, sum, tensor
-from .python.signature import Bool, Int, Static, Tensor
+from .python.signature import Bool, Int, Real, Static, Tensor
 from .sympy import from_sympy, to_sympy
 from .text import parse
 
@@ -53,6 +53,7 @@ __all__ = [
     "Declared",
     "Int",
     "Primitive",
+    "Real",
     "SO3xR3",
     "Static",
     "Tensor",

@@ -38,6 +38,7 @@ from ..ir import (
     Dtype,
     Equation,
     Function,
+    Interval,
     Option,
     Role,
     Tensor,
@@ -94,6 +95,18 @@ class Draft:
         if packs:
             raise DeclarationError(f"{self.name}: {name} has {show(packs[0])} behind another axis; a pack comes first.")
         self.tensors[name] = Tensor(name, tuple(shape), dtype, Role.INPUT, optional, named=True)
+
+    def restrict(self, name: str, interval: Interval) -> None:
+        """Declare the numbers of an input to lie in an interval, and in those that it was declared for before."""
+        tensor = self.tensors[name]
+        found = tensor.interval.meet(interval)
+        if tensor.dtype == Dtype.BOOL and found.bounded:
+            raise DeclarationError(f"{self.name}: {name} is true or false; an interval is of numbers.")
+        if found.empty(tensor.dtype == Dtype.INT):
+            what = "whole number" if tensor.dtype == Dtype.INT else "number"
+            said = f"no {what} {name} has {found.show(name)}. Turn a comparison round, or move a bound."
+            raise DeclarationError(f"{self.name}: {said}")
+        self.tensors[name] = replace(tensor, interval=found)
 
     def option(self, name: str, default: Number) -> Expr:
         """Declare a number that is given by keyword at run time; an int default makes it an integer."""

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from ..errors import DeclarationError, UnsupportedError
 from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
-from ..ir import Function
+from ..ir import REALS, Function, Interval
 from ..later import sympy
 from ..ops import OPS, ROWS
 from ..ops.limits import INFINITY
@@ -36,6 +36,7 @@ _OF_RECIPROCAL = {  # acot(x) = atan(1/x), ...
 }  # fmt: skip
 _BESSEL = ("besseli", "besselj", "besselk", "bessely")
 TERMS = 256  # a Sum or Product of more is no formula that anybody reads
+_SIGNS = {"positive": "gt", "negative": "lt", "nonnegative": "ge", "nonpositive": "le"}  # what says more first
 LONG = 2**12  # places, what is shared counted each time, as SymPy walks it: about what is longer nothing is asked
 _PACK = index("...")
 
@@ -49,7 +50,8 @@ def from_sympy(
     """Return the Function of SymPy expressions.
 
     inputs   symbols, MatrixSymbols of literal shape, or (by name, in a mapping) matrices of symbols. Symbols alone make
-             a function of scalars or of arrays of one equal shape; beside a matrix a symbol is a scalar
+             a function of scalars or of arrays of one equal shape; beside a matrix a symbol is a scalar. What SymPy
+             assumes of them (positive, nonnegative, ...) is the domain; of a matrix what it assumes of all
     outputs  expressions (out0, out1, ...; out for one), or a mapping from names to expressions. A matrix is one output
              of its shape; a column is a vector
     primitives  functions of `sg.primitive` that undefined functions of their names stand for, besides those that have a
@@ -73,13 +75,15 @@ def from_sympy(
             draft.define(target, subscripts, body, dict.fromkeys(front, ref("...")), shape=whole, named=check)
             lines.append(Line(target, subscripts, "none", (), body))
     short = list(named) == output_names(len(named))
-    text = formula(name, tuple(draft.tensors), tuple(named), lines, bare, short)
+    text = formula(name, tuple(draft.tensors.values()), tuple(named), lines, bare, short)
     symbols = tuple((_text_of(place), symbol) for symbol, place in known.items())
     function = replace(draft.finish(tuple(named), text), symbols=symbols)
     if text.startswith(f"{name}("):
         return function.with_source(text)
     header = f"{name}({', '.join(draft.tensors) if bare else function.header}) -> {', '.join(named)}"
-    return function.with_source(f"{header}: {'; '.join(text.splitlines())}")
+    statements = [line for line in text.splitlines() if not line.startswith("for ")]
+    domain = f" for {function.domain}" if function.domain else ""
+    return function.with_source(f"{header}: {'; '.join(statements)}{domain}")
 
 
 def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dict[sympy.Basic, Expr]:
@@ -94,10 +98,12 @@ def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dic
             if x in known:
                 raise DeclarationError(f"{draft.name}: {x} is an input twice.")
             draft.input(name, [draft.dim("...")] if bare else [])
+            draft.restrict(name, _assumed(x))
             known[x] = ref(name, _PACK) if bare else ref(name)
         elif isinstance(x, (sympy.MatrixBase, sympy.MatrixSymbol)):
             shape = _literal_shape(draft.name, name, x)
             draft.input(name, [const(n) for n in shape])
+            intervals = []
             for place in itertools.product(*map(range, shape)):
                 row, column = (*place, 0)[:2]
                 entry = x[row, column]
@@ -106,9 +112,19 @@ def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dic
                         f"{draft.name}: {name} is an input, and its element {entry} is no symbol of its own."
                     )
                 known[entry] = ref(name, *place)
+                intervals.append(_assumed(entry))
+            draft.restrict(name, reduce(Interval.hull, intervals))
         else:
             raise DeclarationError(f"{draft.name}: the input {x} is neither a symbol nor a matrix of symbols.")
     return known
+
+
+def _assumed(x: Any) -> Interval:
+    """What SymPy assumes of the sign of a symbol; of anything else nothing."""
+    for assumption, op in _SIGNS.items():
+        if getattr(x, f"is_{assumption}", None):
+            return Interval.of(op, const(0))
+    return REALS
 
 
 def _name_of(draft: Draft, x: Input) -> str:

@@ -1,7 +1,17 @@
 """The data of every stage, and how it is written as mathematics."""
 
 from .binding import bind, extent_of, shape_of
-from .data import Derivative, Function, as_declared, names_of, recorded, rewritten, with_names, with_outputs
+from .data import (
+    Derivative,
+    Function,
+    as_declared,
+    domain_of,
+    names_of,
+    recorded,
+    rewritten,
+    with_names,
+    with_outputs,
+)
 from .demand import has_domain, in_place, may_be_steep, may_fail, needed_at_times, on_demand, slopes_needed
 from .equations import (
     NEUTRAL,
@@ -20,6 +30,7 @@ from .equations import (
     dtype_of_part,
     spans,
 )
+from .interval import MIRRORED, REALS, Interval
 from .latex import aligned, latex_equations, latex_of
 from .order import (
     Cycle,
@@ -38,5 +49,6 @@ from .order import (
 )
 from .reach import covers, disjoint, disjoint_writes, inside, range_of, unconstrained_indices, writes_once
 from .reads import Conditions, asked_before, evaluated, negation, parts_of, read_under, reads_of, unconditional
+from .signs import Signs
 from .text import accumulating, show_element, show_equation, show_equations, show_matrix, show_shape
 from .unknowns import is_scalar, moved_by, single, unknowns

@@ -89,6 +89,11 @@ class Function:
         return tuple(name for name in self.inputs if self.table[name].optional)
 
     @property
+    def domain(self) -> str:
+        """The intervals of the inputs as formula text has them behind `for`: `a > 0, 0 <= x <= 1`."""
+        return domain_of(self.table[name] for name in self.inputs)
+
+    @property
     def packs(self) -> tuple[str, ...]:
         """The names of the packs."""
         return tuple(d.name for d in self.dims if d.pack)
@@ -124,7 +129,8 @@ class Function:
 
     def __str__(self) -> str:
         lines = [f"{self.name}({self.header}) -> {', '.join(self.outputs)}"]
-        return "\n".join([*lines, *(f"    {line}" for line in show_equations(self.statements, self.facts))])
+        lines += [f"    {line}" for line in show_equations(self.statements, self.facts)]
+        return "\n".join([*lines, f"    for {self.domain}"] if self.domain else lines)
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,11 @@ class Derivative:
         product = "J^T v" if self.kind == "vjp" else "J v"
         lines = show_equations(self.function.statements, self.function.facts)
         return "\n".join([f"{self.primal.name}: {product}, with v = {seeds}", *(f"    {line}" for line in lines)])
+
+
+def domain_of(inputs: Iterable[Tensor]) -> str:
+    """Their intervals, as formula text has them behind `for`; empty where there is none."""
+    return ", ".join(t.interval.show(t.name) for t in inputs if t.interval.bounded)
 
 
 def as_declared(function: Function) -> Function:

@@ -46,6 +46,7 @@ from ..ops import OPS
 from ..ops.limits import INFINITY
 from ..ops.matrices import MATRICES, Matrix
 from ..records import dataclass, replace
+from .interval import REALS, Interval
 
 
 class Dtype(StrEnum):
@@ -120,7 +121,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor and its shape; rank 0 is a scalar. `named` if the user chose its name."""
+    """A tensor and its shape; rank 0 is a scalar. `named` if the user chose its name; `interval`, where an input is."""
 
     name: str
     shape: tuple[Expr, ...]
@@ -128,6 +129,7 @@ class Tensor:
     role: Role = Role.LOCAL
     optional: bool = False
     named: bool = False
+    interval: Interval = REALS
 
 
 Box = tuple[tuple[Index, Expr], ...]

@@ -213,6 +213,7 @@ class Program:
     saved_options    options that backward reads
     saved_presence   optional inputs whose presence backward needs, and that are not saved themselves
     indexed          the subscripts that are taken from data
+    within           the inputs of which numbers outside of their interval are refused
     unknowns         the inputs that a solver moves, in a language for solvers
     ahead            the input that a solver gives before it, if it does: the time, or data
     second           whether the solver minimises: derivatives are second ones of one scalar then
@@ -235,6 +236,7 @@ class Program:
     saved_options: tuple[str, ...] = ()
     saved_presence: tuple[str, ...] = ()
     indexed: tuple[Subscript, ...] = ()
+    within: tuple[str, ...] = ()
     unknowns: tuple[str, ...] = ()
     ahead: str = ""
     second: bool = False

@@ -36,6 +36,7 @@ from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from ..records import replace
 from .cancelling import overflowing
+from .domain import in_domain
 from .exponentials import by_exponentials
 from .normalised import with_normalised
 from .singular import with_filled
@@ -67,8 +68,10 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
     own = [*function.inputs, *(o.name for o in function.options)]
     yield "without conditions that always hold", _unconditional
     if function.stabilize:
+        yield "in its domain", in_domain
         yield "in common exponentials", _each_node(by_exponentials)
         yield "stable form", _in_form(STABLE)
+        yield "stable form in its domain", in_domain
     yield "constants in place", _constants
     if function.stabilize:
         yield "in tails", _each_node(by_tails)

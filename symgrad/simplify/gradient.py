@@ -43,6 +43,7 @@ from ..ops import OPS
 from ..records import replace
 from .cancelling import most_accurate_form, with_cancelled
 from .denominator import together
+from .domain import known_in
 from .forward import equal_once, without_dead
 from .normal import Normal, TooLarge
 from .reuse import added_up, entangled, with_reuse, without_copies
@@ -68,7 +69,7 @@ def simplify(derivative: Derivative) -> Derivative:
     sharing = entangled(derivative.equations, LARGE)
     filled = with_filled(derivative.function, own, sharing) if own else derivative.function
     derivative = replace(derivative, function=rewritten("removable singularities", given, filled))
-    found = _simplified(derivative, with_stable_slopes(derivative))
+    found = _simplified(derivative, known_in(derivative.function, with_stable_slopes(derivative)))
     function = rewritten("cheapest form", derivative.function, found.function)
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)

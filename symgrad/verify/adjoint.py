@@ -14,6 +14,7 @@ import numpy as np
 
 from ..ir import Function
 from .cases import Case
+from .domains import intervals
 from .draws import DRAWS, inputs_at, is_pointwise
 from .sizes import Sizes, boxes, choose, fitting
 from .symmetric import as_read, directions, symmetric_inputs
@@ -25,6 +26,7 @@ COST = 200_000  # operations of one evaluation
 TOLERANCE = 1e-6
 KINDS = ("normal", "above", "unit")  # of numbers
 ROUNDING = 2.0**-50  # of a value, relative
+FARTHEST = 2e-5  # step of a difference
 
 
 class Artefact(Protocol):
@@ -100,8 +102,12 @@ def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, f
         spoiled = ~np.isfinite(np.asarray(found[name]))
         if name not in symmetric and not np.all(spoiled):
             steps[name], found[name] = np.where(spoiled, 0.0, u), np.where(spoiled, 0.0, found[name])
-    left, size = _slope(artefact, case, steps, seeds, 1e-5)
-    other, _ = _slope(artefact, case, steps, seeds, 2e-5)
+    for name, interval in intervals(function).items():  # and one whose step would leave the domain stays where it is
+        if name in steps:
+            ends = [np.asarray(inputs[name]) + way * FARTHEST * np.abs(steps[name]) for way in (1, -1)]
+            steps[name] = np.where(interval.holds(ends[0]) & interval.holds(ends[1]), steps[name], 0.0)
+    left, size = _slope(artefact, case, steps, seeds, FARTHEST / 2)
+    other, _ = _slope(artefact, case, steps, seeds, FARTHEST)
     right, scale = 0.0, size
     for name, u in steps.items():
         right += float(np.sum(np.asarray(found[name]) * u))

@@ -311,15 +311,21 @@ class CText:
         self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds
     ) -> str | None:
         """`kinds` are not asked for: C returns a number. Nothing may be written."""
-        said = _refused(self.heads[f"forward{variant}"].name, *self._forwarded(variant, inputs, options, (), True))
-        if said or not has_backward(self.function):
-            return said
+        parts, name = self._parts(variant, inputs), self.heads[f"forward{variant}"].name
+        said = [_refused(name, *self._forwarded(variant, part, options, (), True)) for part in parts]
+        if all(said):  # of points that are called one by one, one must be refused
+            return said[0]
+        bad = said.index(None)
+        if not has_backward(self.function):
+            return None
         taken = {p.tensor for _, p in self.parameters(f"backward{variant}") if p.role == "input"}
         changed = [n for n in inputs if saved is not None and inputs[n] is not saved.inputs[n]]
         if not taken.intersection(changed):
             return None
         wanted = [n for n in differentiable(self.function) if inputs.get(n) is not None]
-        asked = self._backwarded(variant, inputs, saved, 0, seeds, wanted, refuses=True)
+        if self.component and not variant:
+            seeds = {n: None if s is None else s.reshape(len(parts), -1)[bad] for n, s in seeds.items()}
+        asked = self._backwarded(variant, parts[bad], saved, bad, seeds, wanted, refuses=True)
         return _refused(self.heads[f"backward{variant}"].name, *asked)
 
     def _parts(self, variant: str, inputs: Values) -> list[Values]:

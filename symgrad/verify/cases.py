@@ -12,6 +12,7 @@ import numpy as np
 
 from ..ir import Function
 from ..records import dataclass, replace
+from .domains import at_bounds
 from .draws import edges
 from .logarithms import logarithms
 from .reference import Declaration
@@ -148,7 +149,7 @@ class Row:
     """How a case is drawn.
 
     draw     of `draws`, or "own edges": those of the formula's constants, and far ones, too; "logarithms" are drawn
-             for the inputs that are such
+             for the inputs that are such; "bounds" are those of the domain
     seeds    grad_output
     pack     the axes of a pack
     strided, strided_seed  inputs, or grad_output, with stride 0
@@ -181,6 +182,7 @@ class Sampler(ABC):
         self.symmetric = symmetric_inputs(self.function)
         self.logs = logarithms(self.function)
         self.numbers = itertools.count()
+        self.turns = itertools.count()
         self.costly = False
 
     @abstractmethod
@@ -212,6 +214,11 @@ class Sampler(ABC):
         """The edges of this function; of a float32, those that it has."""
         known = [e for e in self.edges if e == 0 or SINGLE.tiny < abs(e) < SINGLE.huge] if single else self.edges
         return list(dict.fromkeys(float(np.float32(e)) for e in known)) if single else known
+
+    def _at_bounds(self, name: str, shape: tuple[int, ...]) -> Array:
+        """An input at the bounds of its interval and beside, in half of its places; others anywhere."""
+        interval, anywhere = self.function.table[name].interval, self.rng.standard_normal(shape)
+        return at_bounds(interval, anywhere, self.rng, next(self.turns)) if interval.bounded else anywhere
 
     def _kind(self, kind: str, name: str) -> str:
         """How an input is drawn."""

@@ -33,6 +33,7 @@ from .c_text import CText
 from .calls import Alone, Call, layouts, manners, memory_faults
 from .cases import Case, combinations, in_normal, in_single, parts, refuses_infinity, refuses_nothing
 from .compare import Bounds, Judged, Limits, judge, overflow, place
+from .domains import all_in_single
 from .execution import PRECISIONS, Execution, expected_of
 from .imitation import disagreements
 from .known import Fact, Known, known_of, same_as
@@ -78,6 +79,7 @@ def check(
     seed: int = 0,
     seconds: float | None = None,
     case: int | None = None,
+    strict: bool = False,
     watch: Callable[[Report], None] | None = None,
     others: Callable[[], Iterable[Written]] = tuple,
     built: Mapping[str, str] | None = None,
@@ -94,6 +96,7 @@ def check(
     seed     the same seed gives the same points
     seconds  the time that it may take; the report says what was not checked then
     case     only the case with this number
+    strict   numbers outside of the domain are refused
     watch    gets the report as far as it is known, after every case
     others   gives the same function as it is written elsewhere: what overflows there too, must
     built    the files that the artefact was built of, if these are not the ones that are executed
@@ -108,7 +111,7 @@ def check(
         function, name = valued(function, origin.sparse), origin.printed
         artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
     known = known_of(function, origin, full, seed)
-    told = (function, files, *languages, artefact, heads, full, seed, case, origin, known)
+    told = (function, files, *languages, artefact, heads, full, seed, case, origin, known, strict)
     checking = _Checking(*told, others=others, built=built, printed=printed)
 
     def heard(heading: str, said: Any) -> None:
@@ -161,6 +164,7 @@ class _Checking:
     only: int | None
     origin: Origin | None
     known: Known
+    strict: bool
     text: Execution | None = None
     cases: tuple[Case, ...] = ()
     tell: process.Tell = lambda heading, said: None
@@ -211,7 +215,7 @@ class _Checking:
             self.known.sample = sample(self.declaration, self.full, self.seed)
         points = self.known.sample
         if self.single:
-            points = replace(points, cases=tuple(c for c in map(in_single, points.cases) if c is not None))
+            points = replace(points, cases=tuple(c for c in map(self._in_single, points.cases) if c is not None))
         if getattr(self.artefact, "flushes", False):
             points = replace(points, cases=tuple(map(in_normal, points.cases)))
         if self.only is not None:
@@ -233,6 +237,11 @@ class _Checking:
         if len(self.known.facts) > before:
             tell("known", self.known)
         tell("report", self.found.report())
+
+    def _in_single(self, case: Case) -> Case | None:
+        """The case in numbers of a float32, none of them rounded out of the domain."""
+        found = in_single(case)
+        return None if found is None else replace(found, inputs=all_in_single(self.function, found.inputs))
 
     def _once(self) -> None:
         """What is asked once."""
@@ -284,7 +293,8 @@ class _Checking:
         example = None if self.text is None else self.text.example
         if text is not None and example is not None:
             self._calling("refusals", example)
-            for stage, said, case in refusals(self.declaration, text, self.artefact, self.to, example):
+            asked = refusals(self.declaration, text, self.artefact, self.to, example, self.strict)
+            for stage, said, case in asked:
                 self.found.fail(stage, self.function.name, said, case)
 
     def _products(self, text: Text | None) -> None:
@@ -434,7 +444,7 @@ class _Checking:
                     self.found.fail(stage, name, wrong, case)
                     continue
                 value = np.asarray(value).reshape(array.shape)
-                self._judge(stage, name, array, value, self._limits(point, name), case)
+                self._judge(stage, name, found.nearest(name, value), value, self._limits(point, name), case)
         for name, said in memory_faults(call, results, case):
             self.found.fail("memory", name, said, case)
         return call

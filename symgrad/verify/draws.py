@@ -12,6 +12,7 @@ import numpy as np
 from ..expr import Apply, Const, Expr, Index, Ref, postorder
 from ..ir import Function, extent_of, shape_of
 from ..ops import COMPARISONS
+from .domains import intervals, placed, ranged
 from .sizes import Sizes
 from .text import Array
 
@@ -72,20 +73,22 @@ def edges(function: Function) -> list[float]:
                 found += [value, -value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)]
     operators = {n.op for e in function.statements for n in postorder(*e.expressions) if isinstance(n, Apply)}
     found += [-0.41, 0.41] if operators & LOGARITHMS else []
+    found = [*(end for interval in intervals(function).values() for end in interval.ends), *found]
     distinct = list(dict.fromkeys(map(float, found)))[:200]
     # the reference has no -0.0, which only these tell from 0 by a finite value
     return distinct if operators & {"atan2", "copysign"} else [*distinct, -0.0]
 
 
 def integers(function: Function, name: str, sizes: Sizes, options: Mapping[str, Any]) -> tuple[int, int]:
-    """The range of values of an integer tensor: what it indexes, or is compared with."""
+    """The range of values of an integer tensor: what it indexes, or is compared with, inside of its interval."""
     if function.table[name].dtype == "bool":
         return 0, 2
+    interval = function.table[name].interval
     bounds, mentioned = _subscript_extents(function, name, sizes, options)
     bounds += [extent_of(box[b], sizes, options) for a, b, box in _compared(function) if a == name and b in box]
     if bounds:
-        return 0, min(bounds)
-    return (0, 2) if mentioned else (-2, 4)
+        return ranged(interval, 0, min(bounds), True)
+    return ranged(interval, *((0, 2) if mentioned else (-2, 4)), mentioned)
 
 
 def inputs_at(
@@ -96,9 +99,10 @@ def inputs_at(
     real: Callable[[str, tuple[int, ...]], Array],
     present: Mapping[str, bool] = NOTHING,
 ) -> dict[str, Array | None] | None:
-    """Inputs of these sizes; None where there is an index of an empty axis.
+    """Inputs of these sizes, in the domain; None where there is an index of an empty axis.
 
-    real     gives real numbers, of a name and a shape; integers are drawn in their range
+    real     gives real numbers, of a name and a shape, which are placed in their interval; integers are drawn in their
+             range
     present  which inputs are given: all, of which nothing is said
     """
     found: dict[str, Array | None] = {}
@@ -107,7 +111,7 @@ def inputs_at(
         if not present.get(name, True):
             found[name] = None
         elif dtype == "real":
-            found[name] = np.asarray(real(name, shape))
+            found[name] = placed(function.table[name].interval, np.asarray(real(name, shape)), rng)
         else:
             low, high = integers(function, name, sizes, options)
             if high <= low and 0 not in shape:

@@ -101,6 +101,7 @@ class Execution:
                     continue
                 arrays[name] = given
                 infinite = name in found.outputs
+                array = found.nearest(name, given)
                 more, told = text_mismatches(array, given, bits, notes.beyond, before.get(name), infinite)
                 conclusive &= told
                 wrong += [(name, m) for m in more]

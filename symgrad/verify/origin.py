@@ -26,7 +26,7 @@ from .compare import place
 from .reference import Declaration, Trace
 from .retractions import Retraction
 from .text import Array
-from .truth import INVISIBLE, LADDER, Truth
+from .truth import INVISIBLE, LADDER, Truth, one_sided
 
 UNITS = 12  # unit vectors that are taken, a pull of the reference each: a pose has so many; beyond, RANDOM vectors
 RANDOM = 3  # each meets every entry; what one hides in the rounding of a sum, the others show
@@ -83,10 +83,22 @@ class Origin:
         wrong: list[tuple[str, str]] = []
         for bits in (found.bits, *(b for b in LADDER if b > found.bits)):
             with mp.workprec(bits):
-                wrong = [said for sides in self._compared(case, found.outputs) for said in sides.differing()]
+                wrong = self._differing(case, found.outputs)
             if not wrong:
                 break
         yield from wrong
+
+    def _differing(self, case: Case, derived: Mapping[str, Array]) -> list[tuple[str, str]]:
+        """What differs; at a kink at a bound of the domain, from all slopes that the original may have there."""
+        trace = self._original.attempt({n: case.inputs.get(n) for n in self.function.inputs}, case.options)
+        if trace is None:  # what is derived may read less
+            return []
+        wrong = [said for sides in self._compared(trace, case, derived) for said in sides.differing()]
+        for chosen in one_sided(self._original, case, trace) if wrong else ():
+            with trace.with_slopes(chosen):
+                if not any(any(sides.differing()) for sides in self._compared(trace, case, derived)):
+                    return []
+        return wrong
 
     # what is known of the original
 
@@ -127,10 +139,7 @@ class Origin:
 
     # the comparisons
 
-    def _compared(self, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
-        trace = self._original.attempt({n: case.inputs.get(n) for n in self.function.inputs}, case.options)
-        if trace is None:  # what is derived may read less
-            return
+    def _compared(self, trace: Trace, case: Case, derived: Mapping[str, Array]) -> Iterator[_Sides]:
         rest = list(self.outputs)
         if kind_of(self.what).values:
             count = len(self.function.outputs)

@@ -14,6 +14,7 @@ import numpy as np
 from mpmath import mp
 
 from .cases import LONG, Case, Row, Sampler
+from .domains import in_single, inside
 from .draws import DRAWS, EDGES, NOTHING, inputs_at, presences
 from .kinks import at_kinks, coarse
 from .symmetric import as_read
@@ -42,6 +43,8 @@ class Pointwise(Sampler):
             yield self._batch(Row("one point"), 1, axes=())
             return
         few = max(1, min(4, budget))
+        if self.function.domain:
+            yield self._batch(Row("bounds of the domain", "bounds"), half)
         yield self._batch(Row("float32", single=True), min(12, half), ("normal", "positive"))
         if self.logs:
             yield self._batch(Row("-inf in places", "logarithms", undefined=True), half)
@@ -120,7 +123,7 @@ class Pointwise(Sampler):
         if kind == "edges":
             self._nearly_equal(list(real.values()), 1e-6 if single else 1e-9)
         if single:
-            arrays |= {n: a.astype(np.float32).astype(np.float64) for n, a in real.items()}
+            arrays |= {n: in_single(self.function.table[n].interval, a) for n, a in real.items()}
         return arrays
 
     def _drawn(self, kind: str, single: bool, name: str, shape: tuple[int, ...]) -> Array:
@@ -129,6 +132,8 @@ class Pointwise(Sampler):
             edges, size = self._edges(single), int(np.prod(shape))
             rounds = [self.rng.permutation(edges)[: size - start] for start in range(0, size, len(edges))]
             return as_read(self.function, name, np.concatenate(rounds).reshape(shape))
+        if kind == "bounds":
+            return self._at_bounds(name, shape)
         return as_read(self.function, name, DRAWS[self._kind(kind, name)](self.rng, shape))
 
     def _nearly_equal(self, arrays: list[Array], apart: float) -> None:
@@ -146,12 +151,13 @@ class Pointwise(Sampler):
         if trace is None:
             return []
         count = next(len(a) for a in arrays.values() if a is not None)
-        good = np.ones(count, dtype=bool)
+        held = np.ones(count, dtype=bool) & inside(self.function, arrays, points=True)
+        good = held.copy()
         for name in self.function.outputs:
             for position, value in np.ndenumerate(trace.arrays[name]):
                 finite = bool(mp.isfinite(value)) and abs(value) < 1e308
                 good[position[0]] &= finite or infinite and bool(mp.isinf(value))
-        self.discarded += int(count - good.sum())
+        self.discarded += int(held.sum() - good.sum())
         return [int(k) for k in np.flatnonzero(good)]
 
     def _empty_batch(self, axes: tuple[int, ...] = (0,)) -> Case | None:

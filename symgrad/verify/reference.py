@@ -16,7 +16,8 @@ piece. Told by numbers:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -27,7 +28,7 @@ from mpmath import mp
 
 from ..evaluate import REF, SELECT, Position, place
 from ..ops import OPS
-from .groups import Fibre, Prepared, Visit
+from .groups import Fibre, Group, Prepared, Visit
 from .matrices import back
 from .partials import at_kink, partial
 from .symmetric import symmetric_inputs
@@ -40,6 +41,7 @@ WAYS = tuple((sign, which) for which in range(len(STEPS)) for sign in (1, -1))
 ORDERS = 8  # as many times as few bits has a step along an equality: up to this order pieces differ there visibly
 SHORT = 64  # bits of such a step, that x == y holds after it
 
+Sided = tuple[Visit, int, list[tuple[int, Any]]]  # a point, the slot of an operator, and slopes that it may have there
 Slopes = Mapping[str, Array]  # by input
 Share = tuple[Visit, int] | Slopes  # what takes the cotangent of a piece: a slot of the neighbour, or the inputs
 ONE = mpmath.mpf(1)
@@ -90,6 +92,40 @@ class Trace(Values):
         for visit, slots in weights.items():
             self._sweep(visit, dict(slots), grads)
         return self._pulled(grads)
+
+    def one_sided(self, beside: Trace) -> list[list[Sided]]:
+        """The places where an operator is at its kink, and is not at a point `beside`, with its slopes there: those of
+        each operator of the declaration together."""
+        there = {(v.group, *v.at.values()): v for v in beside.visits()}
+        found: dict[tuple[Group, int], list[Sided]] = {}
+        for visit in self.visits():
+            for number in visit.group.watched if visit.values else ():
+                op, slots = visit.group.ops[number], visit.group.codes[number][2]
+                other = there.get((visit.group, *visit.at.values()))
+                if not OPS[op].kinks or other is None or not other.values:
+                    continue
+                here, near = (tuple(v.values[a] for a in slots) for v in (visit, other))
+                if None not in (*here, *near) and at_kink(op, here) is not None and at_kink(op, near) is None:
+                    passed = beside._partials(other, number)
+                    found.setdefault((visit.group, number), []).append((visit, number, passed))
+        return list(found.values())
+
+    def visits(self) -> Iterator[Visit]:
+        """Every point of every box that was visited."""
+        fibres = (f for record in self.records for f in record if f.block is None)
+        yield from dict.fromkeys(visit for f in fibres for visit, _ in f.members)
+
+    @contextmanager
+    def with_slopes(self, slopes: Sequence[Sided]) -> Iterator[None]:
+        """What is pulled back inside has other slopes at some places."""
+        before = [visit.partials.get(number) for visit, number, _ in slopes]
+        for visit, number, passed in slopes:
+            visit.partials[number] = passed
+        yield
+        for (visit, number, _), known in zip(slopes, before, strict=True):
+            visit.partials.pop(number)
+            if known is not None:
+                visit.partials[number] = known
 
     def steep(self) -> bool:
         """Whether an operator has an infinite slope, or none, at a value that counts for a result or for nothing."""

@@ -1,5 +1,5 @@
 """What printed code must refuse: subscripts out of range, sizes that break a condition of the declaration, and sizes at
-which a branch that data select reads outside of a tensor.
+which a branch that data select reads outside of a tensor; where that is asked for, numbers outside of the domain.
 
 NumPy raises IndexError, or ValueError for sizes; C returns a number other than 0 and writes nothing. A compiled library
 is asked only what its text has refused, as it would read past the end of an array.
@@ -19,6 +19,7 @@ from ..ops import COMPARISONS
 from ..records import replace
 from .adjoint import Artefact, draws_at
 from .cases import Case
+from .domains import beyond, intervals
 from .draws import DRAWS, inputs_at, outside
 from .kinks import at_kinks, coarse
 from .reference import Declaration
@@ -27,14 +28,21 @@ from .sizes import leaving, violations
 from .text import Fault, Kinds, Text, Values
 
 BITS = 160
+OUTSIDE = (ValueError, IndexError)  # a number outside of the domain may be a subscript that is out of range
 EVALUATIONS = 300  # in search of data that select a branch
 
 
 def refusals(
-    declaration: Declaration, text: Text, artefact: Artefact, to: str, case: Case
+    declaration: Declaration, text: Text, artefact: Artefact, to: str, case: Case, strict: bool = False
 ) -> Iterator[tuple[str, str, Case]]:
-    """What is not refused, or wrongly, for calls made of a correct one: (stage, what is wrong, the call)."""
+    """What is not refused, or wrongly, for calls made of a correct one: (stage, what is wrong, the call).
+
+    strict  numbers outside of the domain are refused too
+    """
     function = declaration.function
+    for inputs in _outside_domain(function, case) if strict else ():
+        bad = replace(case, label="a number outside of the domain", inputs=inputs)
+        yield from _asked(function, text, artefact, to, bad, case, OUTSIDE)
     for inputs in _out_of_range(declaration, case):
         bad = replace(case, label="a subscript out of range", inputs=inputs)
         yield from _asked(function, text, artefact, to, bad, case, (IndexError,))
@@ -66,6 +74,8 @@ def _asked(
         if wrong:
             yield f"text{variant}", wrong, bad
             return
+    if kinds == OUTSIDE and getattr(artefact, "traces", False):
+        return
     given = [None if bad.inputs.get(n) is None else np.asarray(bad.inputs[n]) for n in function.inputs]
     try:
         with np.errstate(all="ignore"):
@@ -90,6 +100,18 @@ def _out_of_range(declaration: Declaration, case: Case) -> Iterator[Values]:
                 inputs = {**case.inputs, name: changed}
                 if _undefined(declaration, inputs, case.options):
                     yield inputs
+
+
+def _outside_domain(function: Function, case: Case) -> Iterator[Values]:
+    """The inputs with a number outside of its interval, in the first place and in the last."""
+    for name, interval in intervals(function).items():
+        array = case.inputs.get(name)
+        for place in () if array is None or not array.size else (0, -1):
+            for value in beyond(interval, function.table[name].dtype == "int"):
+                assert array is not None
+                changed = np.array(array)
+                changed.reshape(-1)[place] = value
+                yield {**case.inputs, name: changed}
 
 
 def _leaving(declaration: Declaration, case: Case) -> Iterator[Values]:

@@ -19,6 +19,7 @@ from ..ir import Function
 from ..ops import COMPARISONS
 from ..records import replace
 from .cases import LONG, Case, Row, Sampler
+from .domains import in_single, inside, intervals, placed
 from .draws import DRAWS, NOTHING, ignored, inputs_at, presences
 from .kinks import at_conditions, at_kinks, coarse
 from .reference import Declaration
@@ -95,6 +96,8 @@ class Tensors(Sampler):
             yield self._tensor_case(Row("rows far below 0", "far below"))
         for value in (False, True) if any(self.function.table[n].dtype == "bool" for n in self.function.inputs) else ():
             yield self._tensor_case(Row("conditions that are all the same"), change=partial(self._alike, value))
+        if self.function.domain:
+            yield from (self._tensor_case(Row("bounds of the domain", "bounds")) for _ in range(2))
         if self.ignored:
             yield self._tensor_case(Row("subscripts left out"), change=self._left_out)
         for present in patterns[1:]:
@@ -153,6 +156,8 @@ class Tensors(Sampler):
             yield self._tensor_case(row)
         single = [n for n in differentiable(self.function) if n not in self.symmetric]
         for name, far, alone in itertools.product(single, (800.0, -800.0), (False, True)):
+            if not self.function.table[name].interval.holds(far):
+                continue
             yield self._tensor_case(Row("an input at 800"), change=partial(self._far, name, far, alone))
         yield from self._kinks()
         for present, draw in itertools.product(patterns[1:], ("wide", "ties", "edges")):
@@ -251,16 +256,27 @@ class Tensors(Sampler):
             )
             if drawn is None:
                 return None
-            inputs = change(drawn)
+            inputs = self._placed(row, change(drawn))
             if self._valid(inputs, options, row.empty, row.undefined):
                 return self._case(row, inputs, options)
             self.discarded += 1
         return None
 
+    def _placed(self, row: Row, inputs: Inputs) -> Inputs:
+        """The inputs in the domain, whatever has changed them."""
+        for name, interval in intervals(self.function).items():
+            array = inputs.get(name)
+            if array is not None and array.dtype.kind == "f":
+                array = placed(interval, array, self.rng)
+                inputs = {**inputs, name: in_single(interval, array) if row.single else array}
+        return inputs
+
     def _drawn(self, row: Row, first: bool, name: str, shape: tuple[int, ...]) -> Array:
         """A real input; of any kind, where the one of the row was tried."""
         kinds = ("normal", "wide", "positive", "unit", "above")
         kind = self._kind(row.draw if first else kinds[int(self.rng.integers(len(kinds)))], name)
+        if kind == "bounds":
+            return self._at_bounds(name, shape)
         own = kind == "own edges"
         array = np.asarray(self.rng.choice(self._edges(row.single), shape) if own else DRAWS[kind](self.rng, shape))
         array = as_read(self.function, name, array)
@@ -274,6 +290,8 @@ class Tensors(Sampler):
     def _valid(
         self, inputs: Values, options: Mapping[str, Any], infinite: bool = False, undefined: bool = False
     ) -> bool:
+        if not inside(self.function, inputs):
+            return False
         with mp.workprec(100):
             try:
                 trace = self.declaration.trace(inputs, options)

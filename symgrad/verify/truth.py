@@ -10,9 +10,9 @@ by perturbing what g depends on: no correctly rounded program can do better than
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import product
+from itertools import chain, combinations, product
 from typing import Any
 
 import mpmath
@@ -25,10 +25,11 @@ from ..expr import Apply, indices
 from ..ir import Function, unconditional
 from ..records import dataclass
 from .cases import Case
-from .reference import Declaration, Trace
+from .domains import inwards
+from .reference import Declaration, Sided, Trace
 from .rounding import REACH
 from .sizes import boxes
-from .text import Array, Values, has_backward, moved, together
+from .text import Array, Values, gradient_key, has_backward, moved, together
 
 LADDER = (160, 1300, 2700)  # bits; 1 + 1e-300 is not 1 from the second on: two low precisions may agree on a wrong 0
 TINY = 1e-150  # the square of a smaller input leaves no trace beside 1 at the second precision,
@@ -37,6 +38,8 @@ DECIDED = 70  # bits that two precisions must share
 INVISIBLE = -1080  # as a power of two: below half the smallest subnormal double
 LOOKS = (0, 1000, 2400)  # digits more with which differences are taken; the step has a third of them
 DOUBLE = 10  # digits of a slope to which a value in double precision is a function at all, beside itself
+MANY = 4  # operators at kinks at a bound of the domain, of which any may have its slope inside
+INWARDS = -220  # the step from a bound of the domain, as a power of two
 NUDGE = 50  # relative perturbations of 2**-NUDGE
 COORDINATES = 8  # up to so many numbers are perturbed one by one
 
@@ -48,6 +51,8 @@ class Truth:
     bits       the precision from which on the values stay the same
     kinked     a declared derivative was used: differences would not see it
     undecided  the number of elements on which no two precisions agree
+    inward     the gradients, as results, where kinks at a bound of the domain have their slopes inside: those of some
+               operators, or of all
     """
 
     outputs: dict[str, Array]
@@ -55,6 +60,22 @@ class Truth:
     bits: int
     kinked: bool
     undecided: int
+    inward: Sequence[Mapping[str, Array]] = ()
+
+    def nearest(self, name: str, obtained: Array) -> Array:
+        """What a result should be: at a kink at a bound of the domain the slope of an operator is the declared one, or
+        the one inside, which a simpler formula has there."""
+        array = self.arrays[name]
+        others = [slopes[name] for slopes in self.inward if name in slopes]
+        if not others:
+            return array
+        found = array.copy()
+        for position, expected in np.ndenumerate(array):
+            value = getattr(obtained[position], "value", obtained[position])
+            allowed = [expected, *(o[position] for o in others if mp.isfinite(o[position]))]
+            if mp.isfinite(expected) and isinstance(value, (int, float, mpmath.mpf)):
+                found[position] = min(allowed, key=lambda v: abs(value - v))
+        return found
 
     @property
     def arrays(self) -> dict[str, Array]:
@@ -106,7 +127,34 @@ def truth(declaration: Declaration, case: Case) -> Truth:
         if hidden or not all(mp.isfinite(v) for a in outputs.values() for v in a[part].ravel()):
             for array in gradients.values():
                 array[part] = mp.nan
-    return Truth(outputs, gradients, low, trace.kinked, undecided)
+    with mp.workprec(low):
+        inward = _inward(declaration, case, trace)
+    return Truth(outputs, gradients, low, trace.kinked, undecided, inward)
+
+
+def _inward(declaration: Declaration, case: Case, trace: Trace) -> tuple[Mapping[str, Array], ...]:
+    """The gradients with slopes from inside of the domain, by what they are as results, if kinks are at its bounds."""
+    function = declaration.function
+    found = []
+    for chosen in one_sided(declaration, case, trace) if has_backward(function) else ():
+        with trace.with_slopes(chosen):
+            slopes = trace.pull(case.seeds)
+        found.append({gradient_key(n, function.outputs): g for n, g in slopes.items()})
+    return tuple(found)
+
+
+def one_sided(declaration: Declaration, case: Case, trace: Trace) -> Iterator[Sequence[Sided]]:
+    """The slopes from inside of the domain at kinks that are at its bounds: of one operator, of several, of all."""
+    function = declaration.function
+    if not (trace.kinked and function.domain):
+        return
+    with mp.workprec(max(-4 * INWARDS, mp.prec)):
+        inputs = inwards(function, case.inputs, mpmath.ldexp(1, INWARDS))
+        beside = declaration.attempt(inputs, case.options) if inputs else None
+        kinks = [] if beside is None else trace.one_sided(beside)
+    some = range(1, len(kinks) + 1) if len(kinks) <= MANY else (1, len(kinks) - 1, len(kinks))
+    for chosen in chain.from_iterable(combinations(kinks, count) for count in some):
+        yield [*chain.from_iterable(chosen)]
 
 
 def _hidden(function: Function, trace: Trace) -> bool:

@@ -157,6 +157,7 @@ def _trace(declared: Declared) -> Function:
         for name, kind in signature.tensors.items():
             shape = [const(int(d)) if d.isdecimal() else sizes.setdefault(d, draft.dim(d)) for d in kind.dims]
             draft.input(name, shape, kind.dtype, kind.optional)
+            draft.restrict(name, kind.interval)
             arguments[name] = Array(input_of(name, shape), packs_in(shape))
         keywords: dict[str, Any] = dict(declared.static)
         for name, default in signature.options.items():
@@ -169,7 +170,7 @@ def _trace(declared: Declared) -> Function:
         if signature.bare:  # a number among the outputs has the one shape of all parameters
             outputs = [value([ref("...")], read(n, ()), [n]) if n.constant else n for n in outputs]
         lowered = Lowering(draft, outputs, scope.names, scope.calls, scope.within).run()
-        text = formula(declared.name, tuple(signature.tensors), lowered.outputs, lowered.lines, signature.bare)
+        text = formula(declared.name, tuple(draft.tensors.values()), lowered.outputs, lowered.lines, signature.bare)
         return draft.finish(lowered.outputs, text, declared._source)
 
 

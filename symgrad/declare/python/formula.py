@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...expr import ATOM, ONE, Expr, Index, Printer, Ref, indices, refs, show, substitute
-from ...ir import Equation, show_element, show_matrix
+from ...ir import Equation, Tensor, domain_of, show_element, show_matrix
 from ...ops.matrices import MATRICES
 from ...records import dataclass
 from ..draft import fresh_indices
@@ -56,9 +56,16 @@ class _Formula(Printer):
 
 
 def formula(
-    name: str, inputs: Sequence[str], outputs: Sequence[str], lines: Sequence[Line], bare: bool, short: bool = True
+    name: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[str],
+    lines: Sequence[Line],
+    bare: bool,
+    short: bool = True,
 ) -> str:
-    """The equations, one per line; `f(x, y) = x**2, x*y` where every tensor has the one shape `...`, if `short`."""
+    """The equations, one per line; `f(x, y) = x**2, x*y` where every tensor has the one shape `...`, if `short`. Behind
+    them stands the domain."""
+    domain = domain_of(inputs)
     hoisted: dict[str, Line] = {}
     counts: dict[str, int] = {}
     for line in lines:
@@ -70,10 +77,12 @@ def formula(
     shown = [line for line in lines if line.name not in hoisted]
     texts = {line.name: _right(text, line) for line in shown}
     if short and bare and len(shown) == len(outputs) == len(texts):
-        whole = f"{name}({', '.join(inputs)}) = {', '.join(texts[o] for o in outputs)}"
+        whole = f"{name}({', '.join(t.name for t in inputs)}) = {', '.join(texts[o] for o in outputs)}"
+        whole = f"{whole} for {domain}" if domain else whole
         if len(whole) <= _LONGEST and not any(r.name in outputs for line in shown for r in refs(line.body)):
             return whole
-    return "\n".join(f"{_left(line, bare)} {'+=' if line.adds else '='} {_right(text, line)}" for line in shown)
+    found = [f"{_left(line, bare)} {'+=' if line.adds else '='} {_right(text, line)}" for line in shown]
+    return "\n".join([*found, f"for {domain}"] if domain else found)
 
 
 def _left(line: Line, bare: bool) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 
 from ...errors import DeclarationError
 from ...expr import show
-from ...ir import Dtype
+from ...ir import REALS, Dtype, Interval
 from ...records import dataclass, replace
 from ..draft import Draft
 from ..names import check_name, is_pack
-from ..text import declare_inputs
+from ..text import declare_inputs, interval_of
 from .sizes import split_sizes
 
 _MISSING = inspect.Parameter.empty
@@ -20,11 +20,20 @@ _MISSING = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The annotation of one tensor: its dims as they were written. `sg.Tensor["n k"]` makes it."""
+    """The annotation of one tensor: its dims as they were written. `sg.Tensor["n k"]` makes it, and `sg.Real` one that
+    has none: the shape of a parameter without annotation.
+
+    interval  that of its numbers
+    called    what the interval calls it: the name of the parameter
+    bare      it has no dims of its own
+    """
 
     dims: tuple[str, ...]
     dtype: Dtype = Dtype.REAL
     optional: bool = False
+    interval: Interval = REALS
+    called: str = ""
+    bare: bool = False
 
     def __or__(self, other: object) -> TensorType:
         if other is not None:
@@ -35,6 +44,15 @@ class TensorType:
 
     def __call__(self) -> None:  # an annotation in a Union must be callable for `typing`
         raise TypeError("an annotation makes no tensors")
+
+
+def _interval(text: object, what: str) -> tuple[Interval, str]:
+    if not isinstance(text, str):
+        raise DeclarationError(f'{what}[...] takes the domain as a string: {what}["> 0"].')
+    try:
+        return interval_of(text)
+    except DeclarationError as error:
+        raise DeclarationError(f"{what}[...]: the domain {text!r} cannot be read. {error}") from None
 
 
 def _dims(text: object, what: str) -> tuple[str, ...]:
@@ -52,12 +70,21 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
 
 
 class Tensor:
-    """An array of real numbers: `sg.Tensor["n k"]`, `sg.Tensor["... 2"]`, `sg.Tensor["*batch d"]`, `sg.Tensor[""]`."""
+    """An array of real numbers: `sg.Tensor["n k"]`, `sg.Tensor["... 2"]`, `sg.Tensor["*batch d"]`, `sg.Tensor[""]`; of
+    those that are in a domain: `sg.Tensor["n", "> 0"]`, `sg.Tensor["n", ">= 0, < 1"]`."""
 
     dtype = Dtype.REAL
 
-    def __class_getitem__(cls, dims: str) -> TensorType:
-        return TensorType(_dims(dims, cls.__name__), cls.dtype)
+    def __class_getitem__(cls, given: str | tuple[str, str]) -> TensorType:
+        if not isinstance(given, tuple):
+            return TensorType(_dims(given, cls.__name__), cls.dtype)
+        dims, *domain = given
+        if len(domain) != 1 or not isinstance(domain[0], str) or not {*"<>"} & {*domain[0]}:
+            raise DeclarationError(
+                f"{cls.__name__}[...] takes the sizes as one string, and a domain as a second one: "
+                f'{cls.__name__}["n k"], {cls.__name__}["n k", ">= 0, < 1"].'
+            )
+        return TensorType(_dims(dims, cls.__name__), cls.dtype, False, *_interval(domain[0], cls.__name__))
 
 
 class Int(Tensor):
@@ -70,6 +97,15 @@ class Bool(Tensor):
     """An array of truth values, 0 and 1 in arithmetic: `sg.Bool["n"]`."""
 
     dtype = Dtype.BOOL
+
+
+class Real:
+    """A parameter as it is without annotation, a number or an array of the one shape of all, with a domain:
+    `sg.Real["> 0"]`."""
+
+    def __class_getitem__(cls, domain: str) -> TensorType:
+        interval, called = _interval(domain, cls.__name__)
+        return TensorType((), Dtype.REAL, False, interval, called, bare=True)
 
 
 class Static:
@@ -109,15 +145,21 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
             else:
                 options[check_name(p.name, "option")] = p.default
             continue
+        if p.kind is p.KEYWORD_ONLY and isinstance(p.annotation, TensorType) and p.annotation.bare:
+            raise DeclarationError(f"{name}: {p.name} is an option, and has no domain; an input has one.")
         tensors[p.name] = _tensor(p, name, written)
     if written is not None and set(written) - set(tensors):
         unknown = ", ".join(sorted(set(written) - set(tensors)))
         raise DeclarationError(f"{name}: the signature names {unknown}, which the function does not take.")
     if not tensors:
         raise DeclarationError(f"{name} has no inputs; a declared function has at least one.")
-    bare = all(t is None for t in tensors.values()) if text is None else "[" not in text
+    for n, t in tensors.items():
+        if t is not None and t.called not in ("", n):
+            raise DeclarationError(f"{name}: the domain of {n} speaks of {t.called}. Write {n}, or leave it out: > 0.")
+    bare = all(t is None or t.bare for t in tensors.values()) if text is None else "[" not in text
     scalar = TensorType(("...",) if bare else ())
     known = {n: scalar if t is None else t for n, t in tensors.items()}
+    known = {n: replace(t, dims=scalar.dims) if t.bare else t for n, t in known.items()}
     return Signature(known, options, static, bare)
 
 
@@ -135,7 +177,7 @@ def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType] |
                 f"def {name}(..., *, {p.name}={p.default!r}); an optional input is a tensor with the default None."
             )
         return None
-    if p.default is None:
+    if p.default is None and not found.bare:
         return replace(found, optional=True)
     if p.default is not _MISSING:
         raise DeclarationError(f"{name}: {p.name} is a tensor; its default can only be None, which makes it optional.")
@@ -153,5 +195,6 @@ def _written(text: str, name: str) -> dict[str, TensorType]:
         option = draft.options[0].name
         raise DeclarationError(f"{name}: an option is a keyword of the function: def {name}(..., *, {option}=...).")
     return {
-        n: TensorType(_dims(" ".join(map(show, t.shape)), name), t.dtype, t.optional) for n, t in draft.tensors.items()
+        n: TensorType(_dims(" ".join(map(show, t.shape)), name), t.dtype, t.optional, t.interval)
+        for n, t in draft.tensors.items()
     }

@@ -8,6 +8,7 @@ operators.py    operators by precedence, and the limits on numbers
 names.py        what a name stands for, subscripts, indices
 expression.py   numbers, brackets, reductions, calls
 header.py       inputs and options
+domain.py       what the inputs are declared for
 declaration.py  statements, and what they tell the Draft
 
 Nothing here evaluates text: no `eval`, no `sympify`, no `ast`. The names are those of the declaration and of
@@ -15,3 +16,4 @@ Nothing here evaluates text: no `eval`, no `sympify`, no `ast`. The names are th
 """
 
 from .declaration import declare_inputs, parse
+from .domain import interval_of

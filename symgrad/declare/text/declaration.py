@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ...expr import (
@@ -27,7 +28,7 @@ from ...records import dataclass, replace
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, arity, rank_of
 from ..names import output_names
-from .header import HeaderReader
+from .domain import DomainReader
 from .names import PACK, check_own_name
 from .tokenizer import Formula, Token, tidy, tokenize
 
@@ -53,10 +54,16 @@ def _read(text: str, primitives: Mapping[str, Primitive]) -> Function:
 
 
 def declare_inputs(draft: Draft, text: str) -> None:
-    """Declare the inputs of a signature without brackets around it: `x[n,k], bias[m]?; eps=1e-5`."""
+    """Declare the inputs of a signature without brackets around it: `x[n,k], bias[m]?; eps=1e-5`, and their domain
+    behind them: `x[n,k] for x > 0`."""
     formula = tokenize(f"({text})")
+    end = next((t.at - 1 for before, t in pairwise(formula.tokens) if t.text == "for" and before.operand_ends), None)
+    if end is not None:
+        formula = tokenize(f"({text[:end].rstrip()}) {text[end:]}")
     reader = _Declaration(formula, draft)
     reader.inputs()
+    if end is not None:
+        reader.domain()
     if reader.token.kind != "end":
         raise reader.unexpected("the inputs end here")
 
@@ -72,7 +79,7 @@ class _Statement:
     axes: int
 
 
-class _Declaration(HeaderReader):
+class _Declaration(DomainReader):
     """Reads a whole declaration."""
 
     def __init__(self, formula: Formula, draft: Draft | None = None) -> None:
@@ -83,17 +90,27 @@ class _Declaration(HeaderReader):
     def read(self) -> Function:
         if self.token.kind == "end":
             raise self.error(self.token, "there is no formula. Write one, such as squares(x, y) = x**2, x*y, y**2.")
+        whole, behind = self.formula, self.domain_at()
+        self.formula = whole.until(behind)
         header = self._header()
         if header is None:
             outputs = self._bare()
-            source = f"f({', '.join(self.draft.tensors)}) = {tidy(self.formula)}"
+            self._domain(whole, behind)
+            source = f"f({', '.join(self.draft.tensors)}) = {tidy(whole)}"
             return self.draft.finish(outputs, source, source) if self.draft.tensors else _read(source, self.primitives)
         name = self.next()
         with self.at(name):
             self.draft = Draft(check_own_name(name.text, "function"))
         self.inputs()
         outputs = self._block() if self.token.text in (":", "->") else self._single(header)
-        return self.draft.finish(outputs, tidy(self.formula, "\n    ", "\n    "), tidy(self.formula))
+        self._domain(whole, behind)
+        return self.draft.finish(outputs, tidy(whole, "\n    ", "\n    "), tidy(whole))
+
+    def _domain(self, whole: Formula, behind: int) -> None:
+        """Read the domain, which stands behind the formula."""
+        self.formula, self.here = whole, behind
+        if self.token.kind != "end":
+            self.domain()
 
     def _header(self) -> int | None:
         """The place behind `name(...)` if the text declares a function; None for a formula alone."""

@@ -40,7 +40,7 @@ class ExpressionReader(Names):
         token = self.token
         if token.kind == "number":
             self.next()
-            return const(int(token.text)) if token.text.isdigit() else const(_plain_decimal(token.text))
+            return const(int(token.text)) if token.text.isdigit() else const(plain_decimal(token.text))
         if token.text == "(":
             return self._group()
         if token.text == "[":
@@ -271,7 +271,7 @@ class ExpressionReader(Names):
         return apply("given", ref(name.text), *branches)
 
 
-def _plain_decimal(text: str) -> str:
+def plain_decimal(text: str) -> str:
     """A decimal as typed, with a digit on both sides of its point."""
     mantissa, e, exponent = text.lower().partition("e")
     mantissa = f"0{mantissa}" if mantissa.startswith(".") else mantissa

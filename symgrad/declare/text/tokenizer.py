@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.ASCII | re.VERBOSE,
 )
 _CLOSES = {")": "(", "]": "["}
-_WORDS = frozenset({"and", "or", "not"})
+_WORDS = frozenset({"and", "or", "not", "for"})
 _ADVICE = {
     "@": "Write a product of matrices with indices: sum[k](a[i,k]*b[k,j]).",
     "!": "`!=` compares; there is no factorial.",
@@ -59,6 +59,10 @@ class Formula:
     text: str
     tokens: tuple[Token, ...] = ()
     partner: dict[int, int] = field(default_factory=dict)
+
+    def until(self, here: int) -> Formula:
+        """The formula that ends before the token `here`."""
+        return Formula(self.text, (*self.tokens[:here], Token("end", "", self.tokens[here].at)), self.partner)
 
     def error(self, at: int, message: str) -> FormulaError:
         """The error that shows the line of the text with a caret under the place."""
