@@ -143,7 +143,7 @@ def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Tra
             i = axes_of(node.shape)[a] if is_pack(extent) else bound(len(over) + 1)
             over[i] = extent
             subscripts.append(i)
-    lead = 0 if axis is None else x._lead
+    lead = 0 if axis is None else x._lead - sum(a < x._lead for a in gone)
     if over:
         result = Traced(shared(kind, over, shape, read(node, subscripts), [node]), lead)
     else:

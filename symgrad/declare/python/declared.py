@@ -25,8 +25,8 @@ from .formula import formula
 from .graph import Node, constant, input_of, packs_in, read, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
-from .signature import Signature, TensorType, read_signature
-from .values import Absent, Traced, traced
+from .signature import Signature, TensorType, read_signature, with_axes_of_pack, with_counted_packs
+from .values import Absent, PackTooShort, Traced, traced
 
 Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
 
@@ -45,8 +45,9 @@ class Declared:
     ) -> None:
         functools.update_wrapper(self, python)
         self._text = text
-        self.signature: Signature = read_signature(python, text)
-        self.static: dict[str, Any] = {**self.signature.static, **(static or {})}
+        signature = read_signature(python, text)
+        self.static: dict[str, Any] = {**signature.static, **(static or {})}
+        self.signature: Signature = with_counted_packs(signature, self.static, python.__name__)
 
     @property
     def name(self) -> str:
@@ -55,8 +56,18 @@ class Declared:
 
     @cached_property
     def function(self) -> Function:
-        """The Function that is declared; the Python function runs when this is first asked for."""
-        return replace(_trace(self), python=self.on_arrays)
+        """The Function that is declared; the Python function runs when this is first asked for.
+
+        It runs again with more axes where it asks for one that a pack holds: `x.sum(axis=-2)` of `x[..., n]`.
+        """
+        signature = self.signature
+        while True:
+            try:
+                return replace(_trace(self, signature), python=self.on_arrays)
+            except PackTooShort as short:
+                if signature.bare:
+                    raise
+                signature = with_axes_of_pack(signature, short.pack, short.more)
 
     def with_static(self, **values: Any) -> Declared:
         """Return the declaration with static options fixed to other values: `softmax.with_static(axis=0)`."""
@@ -147,10 +158,9 @@ def _located(scope: Scope) -> Iterator[None]:
         raise
 
 
-def _trace(declared: Declared) -> Function:
+def _trace(declared: Declared, signature: Signature) -> Function:
     draft = Draft(declared.name)
     scope = Scope(draft, {}, declared._code)
-    signature = declared.signature
     with _located(scope):
         sizes: dict[str, Expr] = {}
         arguments: dict[str, Any] = {}
@@ -190,6 +200,9 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Trace a call inside of another declaration as a part of it."""
     caller = current()
     assert caller is not None
+    fixed = {k: v for k, v in kwargs.items() if k in declared.static}
+    if fixed:
+        declared = declared.with_static(**fixed)
     signature = declared.signature
     names = list(signature.tensors)
     given = dict(zip(names, args, strict=False))
@@ -212,7 +225,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
             lead = array._lead if signature.bare else _bind(declared, name, kind, array, known)
             arguments[name] = Array(array._node, lead)
     sizes = {dim: extents[0] for dim, (extents, _) in known.items() if len(extents) == 1}
-    keywords: dict[str, Any] = {**declared.static, **{k: v for k, v in kwargs.items() if k in declared.static}}
+    keywords: dict[str, Any] = dict(declared.static)
     for name, default in signature.options.items():
         keywords[name] = as_array(traced(kwargs.get(name, default)))
         if keywords[name]._node.constant:

@@ -42,8 +42,11 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
         raise DeclarationError(f'{what}[...] takes the sizes as one string: {what}["n k"].')
     parts = split_sizes(text)
     for place, part in enumerate(parts):
-        if is_pack(part) and place:
-            raise DeclarationError(f'{what}["{text}"]: {part} stands for leading axes; it comes first.')
+        if is_pack(part) and place and part == "...":
+            raise DeclarationError(
+                f'{what}["{text}"]: {part} stands for leading axes; it comes first. Elsewhere a pack has a name, '
+                f"*places, and a static option of that name says how many axes it is."
+            )
         if not part.isdecimal() and part != "...":
             check_name(part.removeprefix("*"), "size")
         if part.isdecimal() and int(part) == 0:
@@ -118,7 +121,50 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
     bare = all(t is None for t in tensors.values()) if text is None else "[" not in text
     scalar = TensorType(("...",) if bare else ())
     known = {n: scalar if t is None else t for n, t in tensors.items()}
+    for n, kind in known.items():
+        loose = [d for d in kind.dims[1:] if is_pack(d) and d.removeprefix("*") not in static]
+        if loose:
+            raise DeclarationError(
+                f"{name}: {loose[0]} of {n} stands for leading axes; it comes first. Elsewhere a static option "
+                f"{loose[0].removeprefix('*')} says how many axes it is."
+            )
     return Signature(known, options, static, bare)
+
+
+def with_counted_packs(signature: Signature, static: Mapping[str, Any], function: str) -> Signature:
+    """The signature where each pack that has the name of a static option is as many axes as the option says.
+
+    `x: sg.Tensor["n c *places"]` with the static option places=2 is `x[n, c, places1, places2]`.
+    """
+    tensors: dict[str, TensorType] = {}
+    for name, kind in signature.tensors.items():
+        parts = (_counted(part, static, f"{function}: {name}") for part in kind.dims)
+        tensors[name] = replace(kind, dims=tuple(d for part in parts for d in part))
+    return replace(signature, tensors=tensors)
+
+
+def _counted(part: str, static: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    name = part.removeprefix("*")
+    if name == part or name not in static:
+        return (part,)
+    count = static[name]
+    if not isinstance(count, int) or count < 0:
+        raise DeclarationError(f"{where} has {part} axes: the static option {name} says how many, not {count!r}.")
+    return tuple(f"{name}{k + 1}" for k in range(count))
+
+
+def with_axes_of_pack(signature: Signature, pack: str, more: int) -> Signature:
+    """The signature in which `more` axes at the end of a pack have names of their own."""
+    taken = {*signature.tensors, *signature.options, *(d for kind in signature.tensors.values() for d in kind.dims)}
+    free = [letter for letter in "nmpqrstuvwabcdefgh" if letter not in taken]
+    names = tuple(reversed(free[:more]))
+    if len(names) < more:
+        raise DeclarationError(f"an axis {more} places inside of {pack} is asked for; the signature names no such.")
+    tensors = {
+        name: replace(kind, dims=(pack, *names, *kind.dims[1:])) if kind.dims[:1] == (pack,) else kind
+        for name, kind in signature.tensors.items()
+    }
+    return replace(signature, tensors=tensors)
 
 
 def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType] | None) -> TensorType | None:
