@@ -759,7 +759,7 @@ def shares_of_rows(x: sg.Tensor["n m"], scale: sg.Tensor["m"]):
 
 
 @sg.function
-def picked(x: sg.Tensor["... c *places"], t: sg.Int["... *places"], *, places: sg.Static = 0):
+def picked(x: sg.Tensor["... c w*places"], t: sg.Int["... w*places"], *, places: sg.Static = 0):
     taken = np.take_along_axis(x, np.expand_dims(t, -1 - places), axis=-1 - places)
     return taken.sum()
 
@@ -770,7 +770,8 @@ SHAPES = (  # axes that a pack holds, and packs that a static option counts
     (shares, {"axis": (-1, -3)}, {"x": ("...", "p", "m", "n")}),
     (shares_of_rows, {}, {"x": ("n", "m"), "scale": ("m",)}),
     (picked, {}, {"x": ("...", "c"), "t": ("...",)}),
-    (picked, {"places": 2}, {"x": ("...", "c", "places1", "places2"), "t": ("...", "places1", "places2")}),
+    (picked, {"places": 1}, {"x": ("...", "c", "w"), "t": ("...", "w")}),
+    (picked, {"places": 2}, {"x": ("...", "c", "w1", "w2"), "t": ("...", "w1", "w2")}),
 )
 
 
@@ -780,8 +781,18 @@ def test_static_options_say_how_many_axes_there_are(declared, static, shapes) ->
     assert {n: tuple(map(str, map(show, function.table[n].shape))) for n in function.inputs} == shapes
 
 
-def test_a_pack_is_counted_by_a_number() -> None:
-    with pytest.raises(DeclarationError, match=r"picked: x has \*places axes: the static option places says how many"):
+@sg.function
+def every(x: sg.Tensor["n"], *, step: int = 2):
+    return x[::step] if isinstance(step, int) else step * x
+
+
+def test_an_option_of_each_call_can_be_fixed() -> None:
+    assert [o.name for o in every.function.options] == ["step"]
+    assert every.with_static(step=3).function.options == ()
+
+
+def test_axes_are_counted_by_a_number() -> None:
+    with pytest.raises(DeclarationError, match=r"x has w\*places axes: .* places says how many, not 'two'"):
         picked.with_static(places="two")
 
 

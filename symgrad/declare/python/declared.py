@@ -25,7 +25,7 @@ from .formula import formula
 from .graph import Node, constant, input_of, packs_in, read, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
-from .signature import Signature, TensorType, read_signature, with_axes_of_pack, with_counted_packs
+from .signature import Signature, TensorType, read_signature, with_axes_of_pack, with_counted_axes, with_fixed
 from .values import Absent, PackTooShort, Traced, traced
 
 Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
@@ -45,9 +45,9 @@ class Declared:
     ) -> None:
         functools.update_wrapper(self, python)
         self._text = text
-        signature = read_signature(python, text)
+        signature = with_fixed(read_signature(python, text), static or {})
         self.static: dict[str, Any] = {**signature.static, **(static or {})}
-        self.signature: Signature = with_counted_packs(signature, self.static, python.__name__)
+        self.signature: Signature = with_counted_axes(signature, self.static, python.__name__)
 
     @property
     def name(self) -> str:
@@ -70,11 +70,16 @@ class Declared:
                 signature = with_axes_of_pack(signature, short.pack, short.more)
 
     def with_static(self, **values: Any) -> Declared:
-        """Return the declaration with static options fixed to other values: `softmax.with_static(axis=0)`."""
-        unknown = [k for k in values if k not in self.signature.static]
+        """Return the declaration with options fixed to values: `softmax.with_static(axis=-2)`.
+
+        One that is a number given at each call can be fixed, too, and is then no number of the call any more: to
+        whatever the Python function takes, as `conv2d.with_static(stride=(2, 1))`.
+        """
+        fixable = {**self.signature.static, **self.signature.options}
+        unknown = [k for k in values if k not in fixable]
         if unknown:
-            known = ", ".join(self.signature.static) or "none"
-            raise DeclarationError(f"{self.name} has no static option {unknown[0]}. Known: {known}.")
+            known = ", ".join(fixable) or "none"
+            raise DeclarationError(f"{self.name} has no option {unknown[0]}. Known: {known}.")
         return Declared(self.__wrapped__, self._text, {**self.static, **values})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -200,7 +205,8 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Trace a call inside of another declaration as a part of it."""
     caller = current()
     assert caller is not None
-    fixed = {k: v for k, v in kwargs.items() if k in declared.static}
+    numbers = declared.signature.options
+    fixed = {k: v for k, v in kwargs.items() if k in declared.static or k in numbers and isinstance(v, (str, tuple))}
     if fixed:
         declared = declared.with_static(**fixed)
     signature = declared.signature

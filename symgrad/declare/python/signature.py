@@ -42,12 +42,13 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
         raise DeclarationError(f'{what}[...] takes the sizes as one string: {what}["n k"].')
     parts = split_sizes(text)
     for place, part in enumerate(parts):
-        if is_pack(part) and place and part == "...":
-            raise DeclarationError(
-                f'{what}["{text}"]: {part} stands for leading axes; it comes first. Elsewhere a pack has a name, '
-                f"*places, and a static option of that name says how many axes it is."
-            )
-        if not part.isdecimal() and part != "...":
+        if is_pack(part) and place:
+            raise DeclarationError(f'{what}["{text}"]: {part} stands for leading axes; it comes first.')
+        size, _, option = part.partition("*")
+        if size and option:
+            check_name(option, "option")
+            check_name(size, "size")
+        elif not part.isdecimal() and part != "...":
             check_name(part.removeprefix("*"), "size")
         if part.isdecimal() and int(part) == 0:
             raise DeclarationError(f'{what}["{text}"]: an axis of size 0 holds nothing.')
@@ -121,20 +122,20 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
     bare = all(t is None for t in tensors.values()) if text is None else "[" not in text
     scalar = TensorType(("...",) if bare else ())
     known = {n: scalar if t is None else t for n, t in tensors.items()}
-    for n, kind in known.items():
-        loose = [d for d in kind.dims[1:] if is_pack(d) and d.removeprefix("*") not in static]
-        if loose:
-            raise DeclarationError(
-                f"{name}: {loose[0]} of {n} stands for leading axes; it comes first. Elsewhere a static option "
-                f"{loose[0].removeprefix('*')} says how many axes it is."
-            )
     return Signature(known, options, static, bare)
 
 
-def with_counted_packs(signature: Signature, static: Mapping[str, Any], function: str) -> Signature:
-    """The signature where each pack that has the name of a static option is as many axes as the option says.
+def with_fixed(signature: Signature, fixed: Mapping[str, Any]) -> Signature:
+    """The signature in which the options of `fixed` are static."""
+    options = {name: default for name, default in signature.options.items() if name not in fixed}
+    static = {**signature.static, **{name: fixed[name] for name in fixed if name in signature.options}}
+    return replace(signature, options=options, static=static)
 
-    `x: sg.Tensor["n c *places"]` with the static option places=2 is `x[n, c, places1, places2]`.
+
+def with_counted_axes(signature: Signature, static: Mapping[str, Any], function: str) -> Signature:
+    """The signature with as many axes `w` for each `w*places` as the static option `places` says.
+
+    Of `x: sg.Tensor["n c w*places"]` that are `x[n, c]` for places=0, `x[n, c, w]` for 1, `x[n, c, w1, w2]` for 2.
     """
     tensors: dict[str, TensorType] = {}
     for name, kind in signature.tensors.items():
@@ -144,13 +145,13 @@ def with_counted_packs(signature: Signature, static: Mapping[str, Any], function
 
 
 def _counted(part: str, static: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    name = part.removeprefix("*")
-    if name == part or name not in static:
+    size, _, option = part.partition("*")
+    if not size or not option:
         return (part,)
-    count = static[name]
+    count = static.get(option)
     if not isinstance(count, int) or count < 0:
-        raise DeclarationError(f"{where} has {part} axes: the static option {name} says how many, not {count!r}.")
-    return tuple(f"{name}{k + 1}" for k in range(count))
+        raise DeclarationError(f"{where} has {part} axes: a static option {option} says how many, not {count!r}.")
+    return (size,) if count == 1 else tuple(f"{size}{k + 1}" for k in range(count))
 
 
 def with_axes_of_pack(signature: Signature, pack: str, more: int) -> Signature:
