@@ -173,7 +173,7 @@ TENSORS = [  # formula text or function of the library, sizes
     ("f(x[..., n])[..., i] = tanh(x[..., i])", [{"...": (2,), "n": 3}, {"...": (), "n": 2}]),
     (library.softmax, [{"...": (2,), "n": 3}, {"...": (2, 1), "n": 1}]),
     (library.layer_norm, [{"...": (2,), "d": 3}]),
-    (library.linear, [{"n": 2, "k": 3, "m": 2}, {"n": 1, "k": 0, "m": 2}]),
+    (library.linear, [{"...": (2,), "k": 3, "m": 2}, {"...": (1,), "k": 0, "m": 2}]),
     ("f(a[n,k], b[k,m])[i,j] = sum[l](a[i,l]*b[l,j])", [{"n": 2, "k": 3, "m": 2}]),
     (library.attention, [{"...": (), "n": 2, "m": 3, "d": 2, "e": 2}]),
     (
@@ -189,7 +189,7 @@ TENSORS = [  # formula text or function of the library, sizes
     (library.heat_step, [{"n": 1}, {"n": 4}]),
     ("f(x[n]) = sum[i](x[i]**2)", [{"n": 0}, {"n": 3}]),
     (CHAIN, [{"n": 1}, {"n": 2}, {"n": 5}]),
-    (library.matrix_cube, [{"...": (2,), "n": 2}]),
+    (library.matrix_power, [{"...": (2,), "n": 2}]),
     (library.biased_attention, [{"...": (2,), "n": 2, "m": 3, "d": 2, "e": 2}]),
     (library.conv1d, [{"n": 1, "c": 2, "w": 5, "o": 2, "k": 3}]),
     (library.conv2d, [{"n": 1, "c": 2, "h": 3, "w": 4, "o": 1, "p": 2, "q": 2}]),

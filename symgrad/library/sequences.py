@@ -1,33 +1,26 @@
 """Recurrences along the first axis: cumulative sums, filters, recurrent networks, integrators, alignment."""
 
+import numpy as np
+
 from .. import declare as sg
 
 
 @sg.function
-def cumsum(x: sg.Tensor["n"]):
-    """The sums of the first 1, 2, ..., n elements."""
-    out = sg.tensor.new("n")
-    t = sg.indices("t")
-    out[t] = sg.where(t > 0, out[t - 1], 0) + x[t]
-    return out
+def cumsum(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+    """The sums of the first 1, 2, ..., n elements along an axis."""
+    return np.cumsum(x, axis=axis)
 
 
 @sg.function
-def cumprod(x: sg.Tensor["n"]):
-    """The products of the first 1, 2, ..., n elements; its gradient is exact where some are 0."""
-    out = sg.tensor.new("n")
-    t = sg.indices("t")
-    out[t] = sg.where(t > 0, out[t - 1], 1) * x[t]
-    return out
+def cumprod(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+    """The products of the first 1, 2, ..., n elements along an axis; its gradient is exact where some are 0."""
+    return np.cumprod(x, axis=axis)
 
 
 @sg.function
-def logcumsumexp(x: sg.Tensor["n"]):
-    """The logarithms of the sums of the exponentials of the first 1, 2, ..., n elements."""
-    out = sg.tensor.new("n")
-    t = sg.indices("t")
-    out[t] = sg.where(t > 0, sg.logaddexp(out[t - 1], x[t]), x[t])
-    return out
+def logcumsumexp(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+    """The logarithms of the sums of the exponentials of the first 1, 2, ..., n elements along an axis."""
+    return np.logaddexp.accumulate(x, axis=axis)
 
 
 @sg.function

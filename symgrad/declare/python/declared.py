@@ -25,7 +25,7 @@ from .formula import formula
 from .graph import Node, constant, input_of, packs_in, read, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
-from .signature import Signature, TensorType, read_signature, with_axes_of_pack, with_counted_axes, with_fixed
+from .signature import Signature, TensorType, read_signature, with_axes_of_pack, with_chosen_axes, with_fixed
 from .values import Absent, PackTooShort, Traced, traced
 
 Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
@@ -47,7 +47,7 @@ class Declared:
         self._text = text
         signature = with_fixed(read_signature(python, text), static or {})
         self.static: dict[str, Any] = {**signature.static, **(static or {})}
-        self.signature: Signature = with_counted_axes(signature, self.static, python.__name__)
+        self.signature: Signature = with_chosen_axes(signature, self.static, python.__name__)
 
     @property
     def name(self) -> str:

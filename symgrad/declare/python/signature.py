@@ -20,11 +20,15 @@ _MISSING = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The annotation of one tensor: its dims as they were written. `sg.Tensor["n k"]` makes it."""
+    """The annotation of one tensor: its dims as they were written. `sg.Tensor["n k"]` makes it.
+
+    chosen  what gives the dims for static options, instead of them
+    """
 
     dims: tuple[str, ...]
     dtype: Dtype = Dtype.REAL
     optional: bool = False
+    chosen: Callable[..., str] | None = None
 
     def __or__(self, other: object) -> TensorType:
         if other is not None:
@@ -56,11 +60,17 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
 
 
 class Tensor:
-    """An array of real numbers: `sg.Tensor["n k"]`, `sg.Tensor["... 2"]`, `sg.Tensor["*batch d"]`, `sg.Tensor[""]`."""
+    """An array of real numbers: `sg.Tensor["n k"]`, `sg.Tensor["... 2"]`, `sg.Tensor["*batch d"]`, `sg.Tensor[""]`.
+
+    Static options say how many axes there are, `sg.Tensor["n c w*places"]`, or choose the sizes:
+    `sg.Tensor[lambda groups: "o c" if groups == 1 else "o d"]`.
+    """
 
     dtype = Dtype.REAL
 
-    def __class_getitem__(cls, dims: str) -> TensorType:
+    def __class_getitem__(cls, dims: str | Callable[..., str]) -> TensorType:
+        if callable(dims):
+            return TensorType((), cls.dtype, chosen=dims)
         return TensorType(_dims(dims, cls.__name__), cls.dtype)
 
 
@@ -132,13 +142,16 @@ def with_fixed(signature: Signature, fixed: Mapping[str, Any]) -> Signature:
     return replace(signature, options=options, static=static)
 
 
-def with_counted_axes(signature: Signature, static: Mapping[str, Any], function: str) -> Signature:
-    """The signature with as many axes `w` for each `w*places` as the static option `places` says.
+def with_chosen_axes(signature: Signature, static: Mapping[str, Any], function: str) -> Signature:
+    """The signature with the axes that static options choose: as many `w` for each `w*places` as `places` says.
 
     Of `x: sg.Tensor["n c w*places"]` that are `x[n, c]` for places=0, `x[n, c, w]` for 1, `x[n, c, w1, w2]` for 2.
     """
     tensors: dict[str, TensorType] = {}
     for name, kind in signature.tensors.items():
+        if kind.chosen:
+            wanted = {option: static.get(option) for option in inspect.signature(kind.chosen).parameters}
+            kind = replace(kind, dims=_dims(kind.chosen(**wanted), f"{function}: {name}"))
         parts = (_counted(part, static, f"{function}: {name}") for part in kind.dims)
         tensors[name] = replace(kind, dims=tuple(d for part in parts for d in part))
     return replace(signature, tensors=tensors)
