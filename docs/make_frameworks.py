@@ -64,6 +64,7 @@ MEANT = {  # what a declaration without the option does
     "groups": (1,),
     "causal": (False,),
     "places": (0,),
+    "batch": (1,),
 }
 
 
@@ -142,7 +143,11 @@ def reducing(name: str, **more: Any) -> Callable[..., Call]:
 
 def along(name: str) -> Callable[..., Call]:
     """A function of one input along `dim`."""
-    return lambda x, dim=-1, dtype=None: (name, {"x": x, "axis": last(x, dim)})
+
+    def call(x: Any, dim: int, dtype: Any = None) -> Call:
+        return name, {"x": x, "before": x.ndim - 1 - behind(x, dim), "behind": behind(x, dim)}
+
+    return call
 
 
 def loss(name: str, first: str, *others: str) -> Callable[..., Call]:
@@ -187,15 +192,15 @@ def cross_entropy(
     label_smoothing: Any = 0.0,
 ) -> Call:
     told = {"logits": x, "weight": weight, "reduction": reduction, "smoothing": label_smoothing}
-    places = max(x.ndim - 2, 0)
+    told |= {"places": max(x.ndim - 2, 0), "batch": min(x.ndim - 1, 1)}
     if target.is_floating_point():
-        return "soft_cross_entropy", {**told, "p": target, "places": places}
-    return "cross_entropy", {**told, "target": target, "ignore_index": ignore_index, "places": places}
+        return "soft_cross_entropy", {**told, "p": target}
+    return "cross_entropy", {**told, "target": target, "ignore_index": ignore_index}
 
 
 def nll_loss(x: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Call:
     told = {"log_p": x, "target": target, "weight": weight, "ignore_index": ignore_index}
-    return "nll_loss", {**told, "reduction": reduction, "places": max(x.ndim - 2, 0)}
+    return "nll_loss", {**told, "reduction": reduction, "places": max(x.ndim - 2, 0), "batch": min(x.ndim - 1, 1)}
 
 
 def kl_div(log_q: Any, p: Any, reduction: str = "mean", log_target: bool = False) -> Call:
@@ -406,7 +411,7 @@ def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -
 
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Call:
-    return "linear", {"x": x, "weight": weight, "bias": bias}
+    return "linear", {"x": x, "weight": weight, "bias": bias, "batch": x.ndim - 1}
 
 
 def bilinear(x: Any, y: Any, weight: Any, bias: Any = None) -> Call:
@@ -548,10 +553,6 @@ def prelu(x: Any, weight: Any) -> Call:
     return "prelu", {"x": x, "slope": weight.reshape(-1).expand(channels), "places": max(x.ndim - 2, 0)}
 
 
-def glu(x: Any, dim: int = -1) -> Call:
-    return "glu_halves", {"x": x, "before": x.ndim - 1 - behind(x, dim), "behind": behind(x, dim)}
-
-
 def logit(x: Any, eps: Any = None) -> Call:
     return "logit", {"x": x, "eps": eps}
 
@@ -593,7 +594,7 @@ OPERATORS: dict[str, Callable[..., Call]] = {
     "nn.functional.tanhshrink": elementwise("tanhshrink"),
     "nn.functional.logsigmoid": elementwise("logsigmoid"),
     "nn.functional.threshold": lambda x, bound, value: ("threshold", {"x": x, "bound": bound, "value": value}),
-    "nn.functional.glu": glu,
+    "nn.functional.glu": lambda x, dim=-1: along("glu_halves")(x, dim),
     "logit": logit,
     # losses
     "nn.functional.mse_loss": loss("mse_loss", "prediction", "target"),

@@ -173,7 +173,7 @@ TENSORS = [  # formula text or function of the library, sizes
     ("f(x[..., n])[..., i] = tanh(x[..., i])", [{"...": (2,), "n": 3}, {"...": (), "n": 2}]),
     (library.softmax, [{"...": (2,), "n": 3}, {"...": (2, 1), "n": 1}]),
     (library.layer_norm, [{"...": (2,), "d": 3}]),
-    (library.linear, [{"...": (2,), "k": 3, "m": 2}, {"...": (1,), "k": 0, "m": 2}]),
+    (library.linear, [{"n": 2, "k": 3, "m": 2}, {"n": 1, "k": 0, "m": 2}]),
     ("f(a[n,k], b[k,m])[i,j] = sum[l](a[i,l]*b[l,j])", [{"n": 2, "k": 3, "m": 2}]),
     (library.attention, [{"...": (), "n": 2, "m": 3, "d": 2, "e": 2}]),
     (

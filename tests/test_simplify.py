@@ -43,30 +43,37 @@ FORMS = {
         grad_x[...,j] = grad_output[...] * exp(x[..., j] - out[...])
     """,
     "layer_norm": """
-        grad_xhat[...,j] = grad_output[..., j] * gain[j]
+        grad_xhat[...,j] = grad_output[..., j]  when gain is absent
+        grad_xhat[...,j] += grad_output[..., j] * gain[j]  when gain is given
         mean_grad_xhat[...] = sum[j](grad_xhat[..., j] / d)
         mean_grad_xhat_xhat[...] = sum[j](grad_xhat[..., j] * xhat[..., j] / d)
         grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - mean_grad_xhat[...] - xhat[..., j] * mean_grad_xhat_xhat[...])
-        grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
-        grad_bias[j] = sum[...](grad_output[..., j])
+        grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])  when gain is given
+        grad_bias[j] = sum[...](grad_output[..., j])  when bias is given
     """,
     "rms_norm": """
-        grad_xhat[...,j] = grad_output[..., j] * gain[j]
+        grad_xhat[...,j] = grad_output[..., j]  when gain is absent
+        grad_xhat[...,j] += grad_output[..., j] * gain[j]  when gain is given
         mean_grad_xhat_xhat[...] = sum[j](grad_xhat[..., j] * xhat[..., j] / d)
         grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - xhat[..., j] * mean_grad_xhat_xhat[...])
-        grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
+        grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])  when gain is given
     """,
     "batch_norm": """
-        mean_grad_output[j] = sum[i](grad_output[i, j] / n)
-        mean_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j] / n)
-        grad_x[i,j] = rstd[j] * gain[j] * (grad_output[i, j] - mean_grad_output[j] \
-- xhat[i, j] * mean_grad_output_xhat[j])
-        grad_gain[j] = sum[i](grad_output[i, j] * xhat[i, j])
-        grad_bias[j] = sum[i](grad_output[i, j])
+        grad_xhat[i,j] = grad_output[i, j]  when gain is absent
+        grad_xhat[i,j] += grad_output[i, j] * gain[j]  when gain is given
+        mean_grad_xhat[j] = sum[i](grad_xhat[i, j] / n)
+        mean_grad_xhat_xhat[j] = sum[i](grad_xhat[i, j] * xhat[i, j] / n)
+        grad_x[i,j] = rstd[j] * (grad_xhat[i, j] - mean_grad_xhat[j] - xhat[i, j] * mean_grad_xhat_xhat[j])
+        grad_gain[j] = sum[i](grad_output[i, j] * xhat[i, j])  when gain is given
+        grad_bias[j] = sum[i](grad_output[i, j])  when bias is given
     """,
     "cross_entropy": """
-        grad_logits[i,j] = grad_output * exp(logits[i, j] - scores[i]) / n
-        grad_logits[i,target[i]] += -grad_output / n
+        grad_sum_loss = grad_output / sum_own
+        grad_scores[i] = grad_sum_loss * own[i]  where counts[i]
+        grad_logits[i,j] = grad_scores[i] * exp(logits[i, j] - scores[i])  where counts[i]
+        grad_logits[i,target[i]] += -grad_scores[i]  where counts[i]
+        grad_weight[target[i]] += -sum_loss * grad_output / sum_own**2 + grad_sum_loss * \
+(scores[i] - logits[i, target[i]])  where counts[i]  when weight is given
     """,
     "sigmoid": """
         grad_x[...] = grad_output[...] * sigmoid_slope(x[...])
@@ -432,7 +439,8 @@ def test_a_sum_of_forward_values_that_vanishes_is_gone():
 
 
 def test_what_an_element_writes_twice_stays_two_equations():
-    assert [e.target for e in derive(library.cross_entropy).equations] == ["grad_logits", "grad_logits"]
+    targets = [e.target for e in derive(library.cross_entropy).equations]
+    assert targets == ["grad_sum_loss", "grad_scores", "grad_logits", "grad_logits", "grad_weight"]
 
 
 def test_simplifying_again_changes_nothing_in_the_numbers():

@@ -14,8 +14,8 @@ def matmul(x: sg.Tensor["n k"], a: sg.Tensor["k m"]):
 
 
 @sg.function
-def linear(x: sg.Tensor["... k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m"] = None):
-    """x @ weight.T + bias."""
+def linear(x: sg.Tensor["n*batch k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m"] = None, *, batch: sg.Static = 1):
+    """x @ weight.T + bias; `batch` is the number of leading axes."""
     return x @ weight.T + bias
 
 

@@ -36,13 +36,14 @@ def linear_mse(x: sg.Tensor["n k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m
 
 @sg.function
 def nll_loss(
-    log_p: sg.Tensor["... c w*places"],
-    target: sg.Int["... w*places"],
+    log_p: sg.Tensor["n*batch c w*places"],
+    target: sg.Int["n*batch w*places"],
     weight: sg.Tensor["c"] = None,
     *,
     ignore_index: int = -100,
     reduction: sg.Static = "mean",
     places: sg.Static = 0,
+    batch: sg.Static = 1,
 ):
     """-sum(weight[target] log_p[target]) / sum(weight[target]), without the targets that are ignore_index."""
     counts = target != ignore_index
@@ -59,14 +60,15 @@ def _of_class(scores, target, places=0):
 
 @sg.function
 def cross_entropy(
-    logits: sg.Tensor["... c w*places"],
-    target: sg.Int["... w*places"],
+    logits: sg.Tensor["n*batch c w*places"],
+    target: sg.Int["n*batch w*places"],
     weight: sg.Tensor["c"] = None,
     *,
     ignore_index: int = -100,
     smoothing: sg.Static = 0.0,
     reduction: sg.Static = "mean",
     places: sg.Static = 0,
+    batch: sg.Static = 1,
 ):
     """The nll_loss of log_softmax(logits), with class indices as targets.
 
@@ -187,13 +189,14 @@ def focal_loss(
 
 @sg.function
 def soft_cross_entropy(
-    logits: sg.Tensor["... c w*places"],
-    p: sg.Tensor["... c w*places"],
+    logits: sg.Tensor["n*batch c w*places"],
+    p: sg.Tensor["n*batch c w*places"],
     weight: sg.Tensor["c"] = None,
     *,
     smoothing: sg.Static = 0.0,
     reduction: sg.Static = "mean",
     places: sg.Static = 0,
+    batch: sg.Static = 1,
 ):
     """-mean over i of sum(weight p[i] log_softmax(logits[i])), with probabilities as targets."""
     log_p = log_softmax(logits, axis=-1 - places)
@@ -328,12 +331,11 @@ def multi_margin_loss(
 ):
     """mean over i of sum over j != target[i] of max(margin - score[i, target[i]] + score[i, j], 0)^power / c.
 
-    Each i counts with the weight of its target.
+    Each i counts with the weight of its target. The term of j = target[i] is max(margin, 0)^power, and is taken off.
     """
     own = _of_class(score, target)
-    j = sg.indices("j", j="c")
-    others = sg.tensor[..., j](sg.where(j == target, 0, sg.relu(margin - own + score[..., j]) ** power))
-    return _reduced(weight[target] * others.mean(axis=-1), reduction)
+    over = (sg.relu(margin - own[..., None] + score) ** power).sum(axis=-1) - sg.relu(margin) ** power
+    return _reduced(weight[target] * over / score.shape[-1], reduction)
 
 
 @sg.function

@@ -1,26 +1,33 @@
 """Recurrences along the first axis: cumulative sums, filters, recurrent networks, integrators, alignment."""
 
-import numpy as np
-
 from .. import declare as sg
+from .windows import loops
+
+
+def _running(x, before, behind, combined):
+    """Along an axis, with so many before it and behind it, what `combined` makes of the one before and of each."""
+    out = sg.tensor.new(x.shape)
+    b, t, e = loops("bcd", before), sg.indices("t"), loops("efg", behind)
+    out[*b, t, *e] = combined(t > 0, out[*b, t - 1, *e], x[*b, t, *e])
+    return out
 
 
 @sg.function
-def cumsum(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+def cumsum(x: sg.Tensor["m*before n k*behind"], *, before: sg.Static = 0, behind: sg.Static = 0):
     """The sums of the first 1, 2, ..., n elements along an axis."""
-    return np.cumsum(x, axis=axis)
+    return _running(x, before, behind, lambda later, so_far, each: sg.where(later, so_far, 0) + each)
 
 
 @sg.function
-def cumprod(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+def cumprod(x: sg.Tensor["m*before n k*behind"], *, before: sg.Static = 0, behind: sg.Static = 0):
     """The products of the first 1, 2, ..., n elements along an axis; its gradient is exact where some are 0."""
-    return np.cumprod(x, axis=axis)
+    return _running(x, before, behind, lambda later, so_far, each: sg.where(later, so_far, 1) * each)
 
 
 @sg.function
-def logcumsumexp(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+def logcumsumexp(x: sg.Tensor["m*before n k*behind"], *, before: sg.Static = 0, behind: sg.Static = 0):
     """The logarithms of the sums of the exponentials of the first 1, 2, ..., n elements along an axis."""
-    return np.logaddexp.accumulate(x, axis=axis)
+    return _running(x, before, behind, lambda later, so_far, each: sg.where(later, sg.logaddexp(so_far, each), each))
 
 
 @sg.function
