@@ -84,12 +84,12 @@ def run(name: str, given: Mapping[str, Any]) -> Any:
     for key, value in given.items():
         if key not in known and value is not None and value not in MEANT.get(key, ()):
             raise Cannot(key)
-    tensors = [given.get(k) for k in signature.tensors]
-    absent = [k for k, t in signature.tensors.items() if given.get(k) is None and not t.optional]
-    if absent:
-        raise Cannot(f"{absent[0]}=None")
+    absent = {k: None for k, t in signature.tensors.items() if given.get(k) is None and not t.optional}
+    tensors = [given.get(k) for k in signature.tensors if k not in absent]
     numbers = {k: v for k, v in given.items() if k in signature.options and isinstance(v, (int, float))}
-    fixed = {k: v for k, v in given.items() if k in {*signature.static, *signature.options} and k not in numbers}
+    fixed = {
+        k: v for k, v in given.items() if k in {*signature.static, *signature.options} and k not in numbers
+    } | absent
     return loaded(name, tuple(sorted(fixed.items())))(*tensors, **numbers)
 
 

@@ -43,29 +43,26 @@ FORMS = {
         grad_x[...,j] = grad_output[...] * exp(x[..., j] - out[...])
     """,
     "layer_norm": """
-        grad_xhat[...,j] = grad_output[..., j]  when gain is absent
-        grad_xhat[...,j] += grad_output[..., j] * gain[j]  when gain is given
+        grad_xhat[...,j] = grad_output[..., j] * gain[j]
         mean_grad_xhat[...] = sum[j](grad_xhat[..., j] / d)
         mean_grad_xhat_xhat[...] = sum[j](grad_xhat[..., j] * xhat[..., j] / d)
         grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - mean_grad_xhat[...] - xhat[..., j] * mean_grad_xhat_xhat[...])
-        grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])  when gain is given
-        grad_bias[j] = sum[...](grad_output[..., j])  when bias is given
+        grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
+        grad_bias[j] = sum[...](grad_output[..., j])
     """,
     "rms_norm": """
-        grad_xhat[...,j] = grad_output[..., j]  when gain is absent
-        grad_xhat[...,j] += grad_output[..., j] * gain[j]  when gain is given
+        grad_xhat[...,j] = grad_output[..., j] * gain[j]
         mean_grad_xhat_xhat[...] = sum[j](grad_xhat[..., j] * xhat[..., j] / d)
         grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - xhat[..., j] * mean_grad_xhat_xhat[...])
-        grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])  when gain is given
+        grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
     """,
     "batch_norm": """
-        grad_xhat[i,j] = grad_output[i, j]  when gain is absent
-        grad_xhat[i,j] += grad_output[i, j] * gain[j]  when gain is given
-        mean_grad_xhat[j] = sum[i](grad_xhat[i, j] / n)
-        mean_grad_xhat_xhat[j] = sum[i](grad_xhat[i, j] * xhat[i, j] / n)
-        grad_x[i,j] = rstd[j] * (grad_xhat[i, j] - mean_grad_xhat[j] - xhat[i, j] * mean_grad_xhat_xhat[j])
-        grad_gain[j] = sum[i](grad_output[i, j] * xhat[i, j])  when gain is given
-        grad_bias[j] = sum[i](grad_output[i, j])  when bias is given
+        mean_grad_output[j] = sum[i](grad_output[i, j] / n)
+        mean_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j] / n)
+        grad_x[i,j] = rstd[j] * gain[j] * (grad_output[i, j] - mean_grad_output[j] \
+- xhat[i, j] * mean_grad_output_xhat[j])
+        grad_gain[j] = sum[i](grad_output[i, j] * xhat[i, j])
+        grad_bias[j] = sum[i](grad_output[i, j])
     """,
     "cross_entropy": """
         grad_sum_loss = grad_output / sum_own

@@ -16,8 +16,8 @@ def _of_channels(values, places):
 @sg.function
 def layer_norm(
     x: sg.Tensor["... d*axes"],
-    gain: sg.Tensor["d*axes"] = None,
-    bias: sg.Tensor["d*axes"] = None,
+    gain: sg.Tensor["d*axes"],
+    bias: sg.Tensor["d*axes"],
     *,
     eps: float = 1e-5,
     axes: sg.Static = 1,
@@ -30,7 +30,7 @@ def layer_norm(
 
 
 @sg.function
-def rms_norm(x: sg.Tensor["... d*axes"], gain: sg.Tensor["d*axes"] = None, *, eps: float = 1e-5, axes: sg.Static = 1):
+def rms_norm(x: sg.Tensor["... d*axes"], gain: sg.Tensor["d*axes"], *, eps: float = 1e-5, axes: sg.Static = 1):
     """x / sqrt(mean(x^2) + eps) * gain over the last axis, or the last few."""
     rstd = 1 / sg.sqrt((x**2).mean(axis=_last(axes), keepdims=True) + eps)
     xhat = x * rstd
@@ -40,8 +40,8 @@ def rms_norm(x: sg.Tensor["... d*axes"], gain: sg.Tensor["d*axes"] = None, *, ep
 @sg.function
 def batch_norm(
     x: sg.Tensor["n d w*places"],
-    gain: sg.Tensor["d"] = None,
-    bias: sg.Tensor["d"] = None,
+    gain: sg.Tensor["d"],
+    bias: sg.Tensor["d"],
     *,
     eps: float = 1e-5,
     places: sg.Static = 0,

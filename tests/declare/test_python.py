@@ -791,6 +791,11 @@ def test_an_option_of_each_call_can_be_fixed() -> None:
     assert every.with_static(step=3).function.options == ()
 
 
+def test_an_input_can_be_left_out() -> None:
+    function = library.layer_norm.with_static(gain=None).function
+    assert function.inputs == ("x", "bias")
+
+
 def test_axes_are_counted_by_a_number() -> None:
     with pytest.raises(DeclarationError, match=r"x has w\*places axes: .* places says how many, not 'two'"):
         picked.with_static(places="two")

@@ -47,6 +47,10 @@ class Declared:
         self._text = text
         signature = with_fixed(read_signature(python, text), static or {})
         self.static: dict[str, Any] = {**signature.static, **(static or {})}
+        self._absent = frozenset(inspect.signature(python).parameters) & self.static.keys() - {
+            *signature.static,
+            *signature.options,
+        }
         self.signature: Signature = with_chosen_axes(signature, self.static, python.__name__)
 
     @property
@@ -73,9 +77,11 @@ class Declared:
         """Return the declaration with options fixed to values: `softmax.with_static(axis=-2)`.
 
         One that is a number given at each call can be fixed, too, and is then no number of the call any more: to
-        whatever the Python function takes, as `conv2d.with_static(stride=(2, 1))`.
+        whatever the Python function takes, as `conv2d.with_static(stride=(2, 1))`. An input that is fixed to None is
+        left out, as a call leaves it out: `layer_norm.with_static(gain=None)`.
         """
-        fixable = {**self.signature.static, **self.signature.options}
+        absent = {name for name in self.signature.tensors if name in values and values[name] is None}
+        fixable = {**self.signature.static, **self.signature.options, **dict.fromkeys(absent)}
         unknown = [k for k in values if k not in fixable]
         if unknown:
             known = ", ".join(fixable) or "none"
@@ -89,6 +95,10 @@ class Declared:
                 f"sg.generate({self.name}, to='numpy'); sg.load({self.name}) gives forward and backward to call."
             )
         return _inline(self, args, kwargs)
+
+    def keywords(self) -> dict[str, Any]:
+        """What the Python function is told of static options, and of inputs that are left out."""
+        return {name: Absent(name) if name in self._absent else value for name, value in self.static.items()}
 
     def on_arrays(self, **arguments: Any) -> Any:
         """What the Python function itself returns for arrays and numbers, given by name; the check asks for it.
@@ -173,7 +183,7 @@ def _trace(declared: Declared, signature: Signature) -> Function:
             shape = [const(int(d)) if d.isdecimal() else sizes.setdefault(d, draft.dim(d)) for d in kind.dims]
             draft.input(name, shape, kind.dtype, kind.optional)
             arguments[name] = Array(input_of(name, shape), packs_in(shape))
-        keywords: dict[str, Any] = dict(declared.static)
+        keywords: dict[str, Any] = declared.keywords()
         for name, default in signature.options.items():
             sizes[name] = draft.option(name, default)
             keywords[name] = Array(constant(sizes[name]))
@@ -231,7 +241,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
             lead = array._lead if signature.bare else _bind(declared, name, kind, array, known)
             arguments[name] = Array(array._node, lead)
     sizes = {dim: extents[0] for dim, (extents, _) in known.items() if len(extents) == 1}
-    keywords: dict[str, Any] = dict(declared.static)
+    keywords: dict[str, Any] = declared.keywords()
     for name, default in signature.options.items():
         keywords[name] = as_array(traced(kwargs.get(name, default)))
         if keywords[name]._node.constant:

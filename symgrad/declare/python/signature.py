@@ -136,10 +136,11 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
 
 
 def with_fixed(signature: Signature, fixed: Mapping[str, Any]) -> Signature:
-    """The signature in which the options of `fixed` are static."""
+    """The signature in which the options of `fixed` are static, and the inputs that are None there are left out."""
+    tensors = {name: kind for name, kind in signature.tensors.items() if name not in fixed}
     options = {name: default for name, default in signature.options.items() if name not in fixed}
     static = {**signature.static, **{name: fixed[name] for name in fixed if name in signature.options}}
-    return replace(signature, options=options, static=static)
+    return replace(signature, tensors=tensors, options=options, static=static)
 
 
 def with_chosen_axes(signature: Signature, static: Mapping[str, Any], function: str) -> Signature:
