@@ -268,7 +268,8 @@ def _quoted(function: Function) -> str:
 def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
     if not static:
         return declaration
-    own = declaration.signature.static if isinstance(declaration, Declared) else {}
+    signature = declaration.signature if isinstance(declaration, Declared) else None
+    own = {**signature.static, **signature.options, **signature.tensors} if signature else {}
     near = difflib.get_close_matches(next((name for name in static if name not in own), ""), OPTIONS, n=1)
     if near:
         raise TargetError(f"There is no option {', '.join(static)} of {declaration.name}. Did you mean {near[0]}?")

@@ -11,6 +11,8 @@ MENDED = {
     "an argmax of rows that are taken": "f(x[n,m], y[n])[j:m] = y[argmax[k:n](x[k,m-1-j//2])]*x[0,j]",
     "a result of which a part is read": "t(z[n]): v[j:n] = where(z[j] > 0, z[j], 0.1*z[j]); out[i:n-1] = v[i]",
     "a sum over rows beside one over all": "f(x[n,m], s[n], t)[i:n,j:m] = x[i,j]*t/s[i]/t**2",
+    "a sum over two axes of one size, of which one is divided by": "f(x[n,n]) = sum[i,j](x[i,j]**2/n)",
+    "a product over two axes beside a pack": "f(x[...,n,m])[...] = prod[i,j](x[...,i,j])",
     "two inputs of one length": "f(x[n], y[m], w)[i:m] = where(i >= 1, x[i-1]*y[i], w)",
     "sizes and options alone": "f(x[d]; m=0): nn = d + m + 1; out = sum[i](x[i])*nn",
     "a number in xlogy": "f(x) = xlogy(x**2, 1.5)",

@@ -425,6 +425,10 @@ def norm_backward(axis, centre=True):
     return backward
 
 
+def weighted_loss(v, t, w):
+    return (w[t] * (lse(v) - v[np.arange(4), t])).sum() / w[t].sum()
+
+
 def lse(v):
     top = v.max(axis=-1)
     return top + np.log(np.exp(v - top[..., None]).sum(axis=-1))
@@ -440,9 +444,13 @@ DEFINED = {  # name: (inputs, forward, backward of (grad_output, inputs))
     ),
     "logsumexp": ([(4, 3)], lse, lambda g, v: (g[..., None] * soft(v),)),
     "cross_entropy": (
-        [(4, 3), TARGET],
-        lambda v, t: (lse(v) - v[np.arange(4), t]).mean(),
-        lambda g, v, t: (g * (soft(v) - np.eye(3)[t]) / 4, None),
+        [(4, 3), TARGET, (3,)],
+        weighted_loss,
+        lambda g, v, t, w: (
+            g * w[t, None] * (soft(v) - np.eye(3)[t]) / w[t].sum(),
+            None,
+            g * (lse(v) - v[np.arange(4), t] - weighted_loss(v, t, w)) @ np.eye(3)[t] / w[t].sum(),
+        ),
     ),
     "sigmoid": ([(4, 3)], special.expit, lambda g, v: (g * special.expit(v) * special.expit(-v),)),
     "tanh": ([(4, 3)], np.tanh, lambda g, v: (g / np.cosh(v) ** 2,)),

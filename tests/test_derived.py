@@ -189,7 +189,7 @@ TENSORS = [  # formula text or function of the library, sizes
     (library.heat_step, [{"n": 1}, {"n": 4}]),
     ("f(x[n]) = sum[i](x[i]**2)", [{"n": 0}, {"n": 3}]),
     (CHAIN, [{"n": 1}, {"n": 2}, {"n": 5}]),
-    (library.matrix_cube, [{"...": (2,), "n": 2}]),
+    (library.matrix_power, [{"...": (2,), "n": 2}]),
     (library.biased_attention, [{"...": (2,), "n": 2, "m": 3, "d": 2, "e": 2}]),
     (library.conv1d, [{"n": 1, "c": 2, "w": 5, "o": 2, "k": 3}]),
     (library.conv2d, [{"n": 1, "c": 2, "h": 3, "w": 4, "o": 1, "p": 2, "q": 2}]),

@@ -65,8 +65,12 @@ FORMS = {
         grad_bias[j] = sum[i](grad_output[i, j])
     """,
     "cross_entropy": """
-        grad_logits[i,j] = grad_output * exp(logits[i, j] - scores[i]) / n
-        grad_logits[i,target[i]] += -grad_output / n
+        grad_sum_loss = grad_output / sum_own
+        grad_scores[i] = grad_sum_loss * own[i]  where counts[i]
+        grad_logits[i,j] = grad_scores[i] * exp(logits[i, j] - scores[i])  where counts[i]
+        grad_logits[i,target[i]] += -grad_scores[i]  where counts[i]
+        grad_weight[target[i]] += -sum_loss * grad_output / sum_own**2 + grad_sum_loss * \
+(scores[i] - logits[i, target[i]])  where counts[i]  when weight is given
     """,
     "sigmoid": """
         grad_x[...] = grad_output[...] * sigmoid_slope(x[...])
@@ -432,7 +436,8 @@ def test_a_sum_of_forward_values_that_vanishes_is_gone():
 
 
 def test_what_an_element_writes_twice_stays_two_equations():
-    assert [e.target for e in derive(library.cross_entropy).equations] == ["grad_logits", "grad_logits"]
+    targets = [e.target for e in derive(library.cross_entropy).equations]
+    assert targets == ["grad_sum_loss", "grad_scores", "grad_logits", "grad_logits", "grad_weight"]
 
 
 def test_simplifying_again_changes_nothing_in_the_numbers():

@@ -154,8 +154,8 @@ class TorchExpressions(Expressions):
         dim = given(node.axes is not None, dim=axes_of(axes))
         if node.kind == "supremum":
             return call("_amax", base, **dim, **given(dim, **keep))
-        if node.kind == "prod" and node.axes is not None:  # one axis at a time, the last one first
-            for axis in sorted(axes, reverse=True):
+        if node.kind == "prod" and node.axes is not None:  # one axis at a time, such that the others keep their numbers
+            for axis in sorted(axes, reverse=min(axes, default=0) >= 0):
                 base = method(base, "prod", dim=integer(axis), **keep)
             return base
         return method(base, word, **dim, **given(dim, **keep))

@@ -73,9 +73,9 @@ def leaky_relu(x, *, negative_slope: float = 0.01):
 
 
 @sg.function
-def prelu(x: sg.Tensor["... c"], slope: sg.Tensor["c"]):
+def prelu(x: sg.Tensor["... c w*places"], slope: sg.Tensor["c"], *, places: sg.Static = 0):
     """The leaky ReLU whose slope is learned, one per channel."""
-    return sg.where(x > 0, x, slope * x)
+    return sg.where(x > 0, x, slope[:, *[None] * places] * x)
 
 
 @sg.function
@@ -163,9 +163,10 @@ def logsigmoid(x):
 
 
 @sg.function
-def logit(x):
-    """log(x / (1 - x)), the inverse of the sigmoid."""
-    return sg.log(x / (1 - x))
+def logit(x: sg.Tensor["..."], *, eps: sg.Static = None):
+    """log(x / (1 - x)), the inverse of the sigmoid; of x between eps and 1 - eps."""
+    p = x if eps is None else sg.clip(x, eps, 1 - eps)
+    return sg.log(p / (1 - p))
 
 
 @sg.function
@@ -205,8 +206,8 @@ def geglu(value, gate):
 
 
 @sg.function
-def glu_halves(x: sg.Tensor["n d"]):
-    """The first half of each row times the sigmoid of the second, as torch's glu."""
-    halves = x.reshape(x.shape[0], 2, -1)
-    value, gate = halves[:, 0], halves[:, 1]
+def glu_halves(x: sg.Tensor["n*before d m*behind"], *, before: sg.Static = 1, behind: sg.Static = 0):
+    """The first half of an axis times the sigmoid of the second, as torch's glu."""
+    halves = x.reshape(*x.shape[:before], 2, -1, *x.shape[before + 1 :])
+    value, gate = (halves[(slice(None),) * before + (k,)] for k in range(2))
     return value * sg.sigmoid(gate)

@@ -1,109 +1,82 @@
-"""Convolution and its transpose, with the conventions of torch."""
+"""Convolution and its transpose, with the conventions of torch.
+
+A stride, a padding or a dilation is one number for all axes; fixed to a tuple, it is one for each.
+"""
 
 from .. import declare as sg
+from .windows import each, inside, loops, windows_of
+
+
+def _conv(x, weight, bias, batch, stride, padding, dilation, groups):
+    shape, kernel = x.shape[batch + 1 :], weight.shape[2:]
+    windows, elements, at = windows_of(shape, kernel, stride, padding, dilation)
+    held = inside(shape, at)
+    b, f, d = loops("bm", batch), *sg.indices("f d" if groups == 1 else "f e")
+    if groups == 1:
+        products = sg.where(held, x[*b, d, *at], 0) * weight[f, d, *elements]
+        return sg.tensor[*b, f, *windows](sg.sum[d, *elements](products) + bias[f])
+    parts = x.reshape(*x.shape[:batch], groups, weight.shape[1], *shape)
+    filters = weight.reshape(groups, -1, *weight.shape[1:])
+    g = sg.indices("g")
+    products = sg.where(held, parts[*b, g, d, *at], 0) * filters[g, f, d, *elements]
+    return sg.tensor[*b, sg.merge(g, f), *windows](sg.sum[d, *elements](products)) + bias[:, *[None] * len(shape)]
 
 
 @sg.function
-def conv1d(x: sg.Tensor["n c w"], weight: sg.Tensor["o c k"], *, stride: int = 1, padding: int = 0, dilation: int = 1):
-    """The sum over each window of x, times weight; what lies outside of x counts as 0."""
-    b, f, d, r = sg.indices("b f d r")
-    i = sg.indices("i", i="(w + 2*padding - dilation*(k - 1) - 1)//stride + 1")
-    at = stride * i + dilation * r - padding
-    inside = (at >= 0) & (at < x.shape[2])
-    return sg.tensor[b, f, i](sg.sum[d, r](sg.where(inside, x[b, d, at], 0) * weight[f, d, r]))
+def conv1d(
+    x: sg.Tensor["n*batch c w"],
+    weight: sg.Tensor[lambda groups: "o c k" if groups == 1 else "o d k"],
+    bias: sg.Tensor["o"] = None,
+    *,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+    groups: sg.Static = 1,
+    batch: sg.Static = 1,
+):
+    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0.
+
+    Each of several groups of d channels is by itself; padding="same" gives as many windows as there are elements.
+    """
+    return _conv(x, weight, bias, batch, stride, padding, dilation, groups)
 
 
 @sg.function
 def conv2d(
-    x: sg.Tensor["n c h w"],
-    weight: sg.Tensor["o c p q"],
+    x: sg.Tensor["n*batch c h w"],
+    weight: sg.Tensor[lambda groups: "o c p q" if groups == 1 else "o d p q"],
     bias: sg.Tensor["o"] = None,
     *,
     stride: int = 1,
     padding: int = 0,
     dilation: int = 1,
+    groups: sg.Static = 1,
+    batch: sg.Static = 1,
 ):
-    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0."""
-    b, f, d, r, s = sg.indices("b f d r s")
-    i = sg.indices("i", i="(h + 2*padding - dilation*(p - 1) - 1)//stride + 1")
-    j = sg.indices("j", j="(w + 2*padding - dilation*(q - 1) - 1)//stride + 1")
-    row, column = stride * i + dilation * r - padding, stride * j + dilation * s - padding
-    inside = (row >= 0) & (row < x.shape[2]) & (column >= 0) & (column < x.shape[3])
-    return sg.tensor[b, f, i, j](
-        sg.sum[d, r, s](sg.where(inside, x[b, d, row, column], 0) * weight[f, d, r, s]) + bias[f]
-    )
+    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0.
+
+    Each of several groups of d channels is by itself; padding="same" gives as many windows as there are elements.
+    """
+    return _conv(x, weight, bias, batch, stride, padding, dilation, groups)
 
 
 @sg.function
 def conv3d(
-    x: sg.Tensor["n c t h w"],
-    weight: sg.Tensor["o c u p q"],
-    bias: sg.Tensor["o"] = None,
-    *,
-    stride: int = 1,
-    padding: int = 0,
-):
-    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0."""
-    b, f, d, l, r, s = sg.indices("b f d l r s")
-    k = sg.indices("k", k="(t + 2*padding - u)//stride + 1")
-    i = sg.indices("i", i="(h + 2*padding - p)//stride + 1")
-    j = sg.indices("j", j="(w + 2*padding - q)//stride + 1")
-    time, row, column = stride * k + l - padding, stride * i + r - padding, stride * j + s - padding
-    inside = (time >= 0) & (time < x.shape[2]) & (row >= 0) & (row < x.shape[3])
-    inside = inside & (column >= 0) & (column < x.shape[4])
-    return sg.tensor[b, f, k, i, j](
-        sg.sum[d, l, r, s](sg.where(inside, x[b, d, time, row, column], 0) * weight[f, d, l, r, s]) + bias[f]
-    )
-
-
-@sg.function
-def grouped_conv1d(
-    x: sg.Tensor["n c w"],
-    weight: sg.Tensor["o d k"],
+    x: sg.Tensor["n*batch c t h w"],
+    weight: sg.Tensor[lambda groups: "o c u p q" if groups == 1 else "o d u p q"],
     bias: sg.Tensor["o"] = None,
     *,
     stride: int = 1,
     padding: int = 0,
     dilation: int = 1,
-    groups: int = 2,
+    groups: sg.Static = 1,
+    batch: sg.Static = 1,
 ):
-    """conv1d of each of several groups of channels by itself: c is groups * d."""
-    n, _, w = x.shape
-    _, d, k = weight.shape
-    parts = x.reshape(n, groups, d, w)
-    filters = weight.reshape(groups, -1, d, k)
-    b, g, e, f, r = sg.indices("b g e f r")
-    i = sg.indices("i", i="(w + 2*padding - dilation*(k - 1) - 1)//stride + 1")
-    at = stride * i + dilation * r - padding
-    inside = (at >= 0) & (at < w)
-    return (
-        sg.tensor[b, sg.merge(g, f), i](sg.sum[e, r](sg.where(inside, parts[b, g, e, at], 0) * filters[g, f, e, r]))
-        + bias[:, None]
-    )
+    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0.
 
-
-@sg.function
-def grouped_conv2d(
-    x: sg.Tensor["n c h w"],
-    weight: sg.Tensor["o d p q"],
-    *,
-    stride: int = 1,
-    padding: int = 0,
-    groups: int = 2,
-):
-    """conv2d of each of several groups of channels by itself: c is groups * d."""
-    n, _, h, w = x.shape
-    _, d, p, q = weight.shape
-    parts = x.reshape(n, groups, d, h, w)
-    filters = weight.reshape(groups, -1, d, p, q)
-    b, g, e, f, r, s = sg.indices("b g e f r s")
-    i = sg.indices("i", i="(h + 2*padding - p)//stride + 1")
-    j = sg.indices("j", j="(w + 2*padding - q)//stride + 1")
-    row, column = stride * i + r - padding, stride * j + s - padding
-    inside = (row >= 0) & (row < h) & (column >= 0) & (column < w)
-    return sg.tensor[b, sg.merge(g, f), i, j](
-        sg.sum[e, r, s](sg.where(inside, parts[b, g, e, row, column], 0) * filters[g, f, e, r, s])
-    )
+    Each of several groups of d channels is by itself; padding="same" gives as many windows as there are elements.
+    """
+    return _conv(x, weight, bias, batch, stride, padding, dilation, groups)
 
 
 @sg.function
@@ -117,57 +90,92 @@ def depthwise_conv2d(x: sg.Tensor["n c h w"], weight: sg.Tensor["c p q"], *, str
     return sg.tensor[b, d, i, j](sg.sum[r, s](sg.where(inside, x[b, d, row, column], 0) * weight[d, r, s]))
 
 
+def _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dilation, groups):
+    shape, kernel = x.shape[batch + 1 :], weight.shape[2:]
+    rank = len(shape)
+    strides, paddings, more, dilations = (each(o, rank) for o in (stride, padding, output_padding, dilation))
+    reach = [
+        (n - 1) * step + apart * (q - 1) + rest + 1
+        for n, q, step, apart, rest in zip(shape, kernel, strides, dilations, more, strict=True)
+    ]
+    b, f, d = loops("bm", batch), *sg.indices("f d" if groups == 1 else "f e")
+    places, elements = loops("ijk", rank), loops("rsl", rank)
+    at = [s * i + e * r for s, i, e, r in zip(strides, places, dilations, elements, strict=True)]
+    front, channels = x.shape[:batch], weight.shape[1]
+    if groups == 1:
+        full = sg.tensor.new((*front, channels, *reach), "full")
+        full[*b, f, *at] += x[*b, d, *places] * weight[d, f, *elements]
+    else:
+        parts = x.reshape(*front, groups, -1, *shape)
+        filters = weight.reshape(groups, -1, *weight.shape[1:])
+        g = sg.indices("g")
+        full = sg.tensor.new((*front, groups, channels, *reach), "full")
+        full[*b, g, f, *at] += parts[*b, g, d, *places] * filters[g, d, f, *elements]
+    inner = full[..., *(slice(p, n - p) for p, n in zip(paddings, reach, strict=True))]
+    if groups == 1:
+        return inner + bias[:, *[None] * rank]
+    inner = inner + bias[..., *[None] * rank]
+    return inner.reshape(*front, groups * channels, *inner.shape[-rank:])
+
+
 @sg.function
 def conv_transpose1d(
-    x: sg.Tensor["n c w"],
-    weight: sg.Tensor["c o k"],
-    bias: sg.Tensor["o"] = None,
+    x: sg.Tensor["n*batch c w"],
+    weight: sg.Tensor[lambda groups: "c o k" if groups == 1 else "c d k"],
+    bias: sg.Tensor[lambda groups: "o" if groups == 1 else f"{groups} d"] = None,
     *,
     stride: int = 1,
     padding: int = 0,
     output_padding: int = 0,
     dilation: int = 1,
+    groups: sg.Static = 1,
+    batch: sg.Static = 1,
 ):
-    """Each element of x spread over a window by weight; `padding` is cut off at both ends."""
-    b, f, d, i, r = sg.indices("b f d i r")
-    full = sg.tensor.new("n o (w-1)*stride+dilation*(k-1)+output_padding+1")
-    full[b, f, stride * i + dilation * r] += x[b, d, i] * weight[d, f, r]
-    return full[:, :, padding : full.shape[2] - padding] + bias[:, None]
+    """Each element of x spread over a window by weight; `padding` is cut off at both ends of each axis.
+
+    Each of several groups of channels is by itself and gives d channels; bias then has an axis of groups, too.
+    """
+    return _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dilation, groups)
 
 
 @sg.function
 def conv_transpose2d(
-    x: sg.Tensor["n c h w"],
-    weight: sg.Tensor["c o p q"],
-    bias: sg.Tensor["o"] = None,
+    x: sg.Tensor["n*batch c h w"],
+    weight: sg.Tensor[lambda groups: "c o p q" if groups == 1 else "c d p q"],
+    bias: sg.Tensor[lambda groups: "o" if groups == 1 else f"{groups} d"] = None,
     *,
     stride: int = 1,
     padding: int = 0,
     output_padding: int = 0,
     dilation: int = 1,
+    groups: sg.Static = 1,
+    batch: sg.Static = 1,
 ):
-    """Each element of x spread over a window by weight; `padding` is cut off at all sides."""
-    b, f, d, i, j, r, s = sg.indices("b f d i j r s")
-    height, width = "(h-1)*stride+dilation*(p-1)+output_padding+1", "(w-1)*stride+dilation*(q-1)+output_padding+1"
-    full = sg.tensor.new(f"n o {height} {width}")
-    full[b, f, stride * i + dilation * r, stride * j + dilation * s] += x[b, d, i, j] * weight[d, f, r, s]
-    inner = full[:, :, padding : full.shape[2] - padding, padding : full.shape[3] - padding]
-    return inner + bias[:, None, None]
+    """Each element of x spread over a window by weight; `padding` is cut off at both ends of each axis.
+
+    Each of several groups of channels is by itself and gives d channels; bias then has an axis of groups, too.
+    """
+    return _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dilation, groups)
 
 
 @sg.function
-def grouped_conv_transpose1d(
-    x: sg.Tensor["n c w"], weight: sg.Tensor["c o k"], *, stride: int = 1, padding: int = 0, groups: int = 2
+def conv_transpose3d(
+    x: sg.Tensor["n*batch c t h w"],
+    weight: sg.Tensor[lambda groups: "c o u p q" if groups == 1 else "c d u p q"],
+    bias: sg.Tensor[lambda groups: "o" if groups == 1 else f"{groups} d"] = None,
+    *,
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
+    dilation: int = 1,
+    groups: sg.Static = 1,
+    batch: sg.Static = 1,
 ):
-    """conv_transpose1d of each of several groups of channels by itself; its o channels for each group."""
-    n, _, w = x.shape
-    _, o, k = weight.shape
-    parts = x.reshape(n, groups, -1, w)
-    filters = weight.reshape(groups, -1, o, k)
-    b, g, f, d, i, r = sg.indices("b g f d i r")
-    full = sg.tensor.new("n groups o (w-1)*stride+k")
-    full[b, g, f, stride * i + r] += parts[b, g, d, i] * filters[g, d, f, r]
-    return full[..., padding : full.shape[3] - padding].reshape(n, groups * o, -1)
+    """Each element of x spread over a window by weight; `padding` is cut off at both ends of each axis.
+
+    Each of several groups of channels is by itself and gives d channels; bias then has an axis of groups, too.
+    """
+    return _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dilation, groups)
 
 
 @sg.function

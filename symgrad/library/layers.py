@@ -14,8 +14,8 @@ def matmul(x: sg.Tensor["n k"], a: sg.Tensor["k m"]):
 
 
 @sg.function
-def linear(x: sg.Tensor["n k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m"] = None):
-    """x @ weight.T + bias."""
+def linear(x: sg.Tensor["n*batch k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m"] = None, *, batch: sg.Static = 1):
+    """x @ weight.T + bias; `batch` is the number of leading axes."""
     return x @ weight.T + bias
 
 
@@ -90,16 +90,23 @@ def highway(
 
 
 @sg.function
-def bilinear(x: sg.Tensor["n a"], y: sg.Tensor["n b"], weight: sg.Tensor["m a b"], bias: sg.Tensor["m"] = None):
-    """sum over a and b of x[a] weight[m, a, b] y[b], + bias."""
-    i, o, a, b = sg.indices("i o p q")
-    return sg.tensor[i, o](sg.sum[a, b](x[i, a] * weight[o, a, b] * y[i, b])) + bias
+def bilinear(
+    x: sg.Tensor["n*batch a"],
+    y: sg.Tensor["n*batch b"],
+    weight: sg.Tensor["m a b"],
+    bias: sg.Tensor["m"] = None,
+    *,
+    batch: sg.Static = 1,
+):
+    """sum over a and b of x[a] weight[m, a, b] y[b], + bias; `batch` is the number of leading axes."""
+    o, a, b, *i = sg.indices(" ".join("opqijkl"[: 3 + batch]))
+    return sg.tensor[*i, o](sg.sum[a, b](x[*i, a] * weight[o, a, b] * y[*i, b])) + bias
 
 
 @sg.function
-def dot(x: sg.Tensor["... n"], y: sg.Tensor["... n"]):
-    """sum(x y) over the last axis."""
-    return (x * y).sum(axis=-1)
+def dot(x: sg.Tensor["..."], y: sg.Tensor["..."], *, axis: sg.Static = -1):
+    """sum(x y) over an axis."""
+    return (x * y).sum(axis=axis)
 
 
 @sg.function
@@ -143,19 +150,21 @@ def polynomial_kernel(
 
 
 @sg.function
-def attention(q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"]):
-    """softmax(q @ k.T / sqrt(d)) @ v."""
-    score = q @ k.mT / sg.sqrt(q.shape[-1])
+def attention(q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], *, scale: sg.Static = None):
+    """softmax(q @ k.T / sqrt(d)) @ v, or with a scale in the place of 1 / sqrt(d)."""
+    score = q @ k.mT / sg.sqrt(q.shape[-1]) if scale is None else scale * (q @ k.mT)
     weights = softmax(score)
     return weights @ v
 
 
 @sg.function
-def causal_attention(q: sg.Tensor["n d"], k: sg.Tensor["n d"], v: sg.Tensor["n e"]):
+def causal_attention(
+    q: sg.Tensor["... n d"], k: sg.Tensor["... m d"], v: sg.Tensor["... m e"], *, scale: sg.Static = None
+):
     """Attention in which a place sees itself and what is before it."""
+    score = q @ k.mT / sg.sqrt(q.shape[-1]) if scale is None else scale * (q @ k.mT)
     i, j = sg.indices("i j")
-    score = q @ k.T / sg.sqrt(q.shape[1])
-    seen = sg.tensor[i, j](sg.where(j <= i, score[i, j], -np.inf))
+    seen = sg.tensor[..., i, j](sg.where(j <= i, score[..., i, j], -np.inf))
     weights = softmax(seen)
     return weights @ v
 

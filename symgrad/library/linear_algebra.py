@@ -1,5 +1,7 @@
 """Functions of whole matrices: inverses, factorisations, Gaussian densities. C refuses them; NumPy has them all."""
 
+import numpy as np
+
 from .. import declare as sg
 
 
@@ -10,8 +12,13 @@ def inverse(a: sg.Tensor["... n n"]):
 
 
 @sg.function
-def solve(a: sg.Tensor["... n n"], b: sg.Tensor["... n"]):
-    """The x with a @ x = b."""
+def solve(
+    a: sg.Tensor["... n n"],
+    b: sg.Tensor[lambda columns: "... n m" if columns else "... n"],
+    *,
+    columns: sg.Static = False,
+):
+    """The x with a @ x = b; `columns` says that b is a matrix of several right-hand sides."""
     return sg.solve(a, b)
 
 
@@ -28,9 +35,10 @@ def log_determinant(a: sg.Tensor["... n n"]):
 
 
 @sg.function
-def cholesky(a: sg.Tensor["... n n"]):
-    """The lower triangular L with L @ L.T = a."""
-    return sg.cholesky(a)
+def cholesky(a: sg.Tensor["... n n"], *, upper: sg.Static = False):
+    """The lower triangular L with L @ L.T = a, or its transpose."""
+    factor = sg.cholesky(a)
+    return factor.mT if upper else factor
 
 
 @sg.function
@@ -47,7 +55,7 @@ def symmetric_eigenvalues(a: sg.Tensor["... n n"]):
 
 
 @sg.function
-def pseudoinverse(a: sg.Tensor["m n"]):
+def pseudoinverse(a: sg.Tensor["... m n"]):
     """The pseudoinverse of a matrix of full rank."""
     return sg.pinv(a)
 
@@ -59,9 +67,9 @@ def matrix_exponential(a: sg.Tensor["... n n"]):
 
 
 @sg.function
-def matrix_cube(a: sg.Tensor["... n n"]):
-    """a @ a @ a."""
-    return sg.matrix_power(a, 3)
+def matrix_power(a: sg.Tensor["... n n"], *, power: sg.Static = 3):
+    """a @ a @ ..., as often as `power` says; of the inverse where it is negative."""
+    return sg.matrix_power(a, power)
 
 
 @sg.function
@@ -78,21 +86,19 @@ def trace(a: sg.Tensor["... n n"]):
 
 
 @sg.function
-def frobenius_norm(a: sg.Tensor["... m n"]):
-    """The square root of the sum of the squares of all elements."""
-    return sg.norm(a, "fro", axis=(-2, -1))
-
-
-@sg.function
-def nuclear_norm(a: sg.Tensor["... m n"]):
-    """The sum of the singular values."""
-    return sg.norm(a, "nuc")
-
-
-@sg.function
-def spectral_norm(a: sg.Tensor["m n"]):
-    """The largest singular value."""
-    return sg.norm(a, 2)
+def matrix_norm(
+    a: sg.Tensor["..."], *, order: sg.Static = "fro", axis: sg.Static = (-2, -1), keepdims: sg.Static = False
+):
+    """The norm of matrices: "fro", "nuc", or that of an operator: 1, 2 or infinity; with a minus the least value."""
+    if order == "fro":
+        return sg.sqrt((a**2).sum(axis=axis, keepdims=keepdims))
+    a = np.moveaxis(a, axis, (-2, -1))
+    if order == "nuc":
+        norm = sg.svdvals(a).sum(axis=-1)
+    else:
+        values = sg.svdvals(a) if abs(order) == 2 else abs(a).sum(axis=-2 if abs(order) == 1 else -1)
+        norm = values.max(axis=-1) if order > 0 else values.min(axis=-1)
+    return np.expand_dims(norm, axis) if keepdims else norm
 
 
 @sg.function

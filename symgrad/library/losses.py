@@ -1,8 +1,18 @@
-"""Losses, each a scalar."""
+"""Losses: the mean over all examples, their sum, or one for each, by the static option `reduction`."""
+
+import numpy as np
 
 from .. import declare as sg
+from ..errors import DeclarationError
 from .layers import linear
-from .statistics import log_softmax
+from .statistics import log_softmax, logsumexp
+
+
+def _reduced(loss, reduction):
+    """The mean or the sum of all elements of a loss, or the loss itself."""
+    if reduction not in ("none", "mean", "sum"):
+        raise DeclarationError(f"reduction={reduction!r}: it is 'none', 'mean' or 'sum'.")
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 @sg.function
@@ -12,9 +22,9 @@ def squared_error(x: sg.Tensor["..."], *, target: float = 4.0):
 
 
 @sg.function
-def mse_loss(prediction: sg.Tensor["n m"], target: sg.Tensor["n m"]):
+def mse_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean((prediction - target)^2)."""
-    return ((prediction - target) ** 2).mean()
+    return _reduced((prediction - target) ** 2, reduction)
 
 
 @sg.function
@@ -25,17 +35,60 @@ def linear_mse(x: sg.Tensor["n k"], weight: sg.Tensor["m k"], bias: sg.Tensor["m
 
 
 @sg.function
-def cross_entropy(logits: sg.Tensor["n c"], target: sg.Int["n"]):
-    """mean over i of logsumexp(logits[i]) - logits[i, target[i]], with class indices as targets."""
-    i, j = sg.indices("i j")
-    scores = sg.tensor[i](sg.log(sg.sum[j](sg.exp(logits[i, j]))))
-    return sg.mean[i](scores[i] - logits[i, target[i]])
+def nll_loss(
+    log_p: sg.Tensor["n*batch c w*places"],
+    target: sg.Int["n*batch w*places"],
+    weight: sg.Tensor["c"] = None,
+    *,
+    ignore_index: int = -100,
+    reduction: sg.Static = "mean",
+    places: sg.Static = 0,
+    batch: sg.Static = 1,
+):
+    """-sum(weight[target] log_p[target]) / sum(weight[target]), without the targets that are ignore_index."""
+    counts = target != ignore_index
+    own = sg.where(counts, sg.given(weight, weight[target], 1), 0)
+    loss = sg.where(counts, -own * _of_class(log_p, target, places), 0)
+    return loss.sum() / own.sum() if reduction == "mean" else _reduced(loss, reduction)
+
+
+def _of_class(scores, target, places=0):
+    """The element of each target along the axis of classes, which stands before the places."""
+    axis = -1 - places
+    return np.squeeze(np.take_along_axis(scores, np.expand_dims(target, axis), axis), axis)
 
 
 @sg.function
-def l1_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."]):
+def cross_entropy(
+    logits: sg.Tensor["n*batch c w*places"],
+    target: sg.Int["n*batch w*places"],
+    weight: sg.Tensor["c"] = None,
+    *,
+    ignore_index: int = -100,
+    smoothing: sg.Static = 0.0,
+    reduction: sg.Static = "mean",
+    places: sg.Static = 0,
+    batch: sg.Static = 1,
+):
+    """The nll_loss of log_softmax(logits), with class indices as targets.
+
+    Label smoothing leaves 1 - smoothing to the target and gives smoothing / c to every class.
+    """
+    axis = -1 - places
+    counts = target != ignore_index
+    own = sg.where(counts, sg.given(weight, weight[target], 1), 0)
+    scores = logsumexp(logits, axis=axis)
+    loss = sg.where(counts, own * (scores - _of_class(logits, target, places)), 0)
+    if smoothing:
+        each = weight[:, *[None] * places] * (np.expand_dims(scores, axis) - logits)
+        loss = (1 - smoothing) * loss + smoothing * sg.where(counts, each.mean(axis=axis), 0)
+    return loss.sum() / own.sum() if reduction == "mean" else _reduced(loss, reduction)
+
+
+@sg.function
+def l1_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean(|prediction - target|)."""
-    return abs(prediction - target).mean()
+    return _reduced(abs(prediction - target), reduction)
 
 
 @sg.function
@@ -51,124 +104,106 @@ def weighted_mse_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], we
 
 
 @sg.function
-def huber_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, delta: float = 1.0):
+def huber_loss(
+    prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, delta: float = 1.0, reduction: sg.Static = "mean"
+):
     """mean of d^2/2 where |d| < delta, else delta (|d| - delta/2), with d = prediction - target."""
     d = prediction - target
-    return sg.where(abs(d) < delta, d**2 / 2, delta * (abs(d) - delta / 2)).mean()
+    return _reduced(sg.where(abs(d) < delta, d**2 / 2, delta * (abs(d) - delta / 2)), reduction)
 
 
 @sg.function
-def smooth_l1_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, beta: float = 1.0):
+def smooth_l1_loss(
+    prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, beta: float = 1.0, reduction: sg.Static = "mean"
+):
     """mean of d^2/(2 beta) where |d| < beta, else |d| - beta/2, with d = prediction - target."""
     d = prediction - target
-    return sg.where(abs(d) < beta, d**2 / (2 * beta), abs(d) - beta / 2).mean()
+    return _reduced(sg.where(abs(d) < beta, d**2 / (2 * beta), abs(d) - beta / 2), reduction)
 
 
 @sg.function
-def log_cosh_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."]):
+def log_cosh_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean(log(cosh(prediction - target)))."""
-    return sg.log(sg.cosh(prediction - target)).mean()
+    return _reduced(sg.log(sg.cosh(prediction - target)), reduction)
 
 
 @sg.function
-def charbonnier_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, eps: float = 1e-3):
+def charbonnier_loss(
+    prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, eps: float = 1e-3, reduction: sg.Static = "mean"
+):
     """mean(sqrt((prediction - target)^2 + eps^2))."""
-    return sg.sqrt((prediction - target) ** 2 + eps**2).mean()
+    return _reduced(sg.sqrt((prediction - target) ** 2 + eps**2), reduction)
 
 
 @sg.function
-def quantile_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, quantile: float = 0.9):
+def quantile_loss(
+    prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, quantile: float = 0.9, reduction: sg.Static = "mean"
+):
     """mean(max(quantile d, (quantile - 1) d)), with d = target - prediction."""
     d = target - prediction
-    return sg.maximum(quantile * d, (quantile - 1) * d).mean()
+    return _reduced(sg.maximum(quantile * d, (quantile - 1) * d), reduction)
 
 
 @sg.function
-def msle_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."]):
+def msle_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean((log(1 + prediction) - log(1 + target))^2)."""
     error = sg.log(1 + prediction) - sg.log(1 + target)
-    return (error**2).mean()
+    return _reduced(error**2, reduction)
 
 
 @sg.function
-def binary_cross_entropy(p: sg.Tensor["..."], target: sg.Tensor["..."]):
-    """-mean(target log(p) + (1 - target) log(1 - p))."""
-    return -(target * sg.log(p) + (1 - target) * sg.log(1 - p)).mean()
+def binary_cross_entropy(
+    p: sg.Tensor["..."],
+    target: sg.Tensor["..."],
+    weight: sg.Tensor["..."] = None,
+    *,
+    reduction: sg.Static = "mean",
+):
+    """-mean(weight (target log(p) + (1 - target) log(1 - p)))."""
+    return _reduced(-(weight * (target * sg.log(p) + (1 - target) * sg.log(1 - p))), reduction)
 
 
 @sg.function
-def binary_cross_entropy_with_logits(logits: sg.Tensor["..."], target: sg.Tensor["..."]):
-    """binary_cross_entropy(sigmoid(logits), target)."""
-    return (sg.softplus(logits) - target * logits).mean()
+def binary_cross_entropy_with_logits(
+    logits: sg.Tensor["..."],
+    target: sg.Tensor["..."],
+    weight: sg.Tensor["..."] = None,
+    pos_weight: sg.Tensor["..."] = None,
+    *,
+    reduction: sg.Static = "mean",
+):
+    """binary_cross_entropy(sigmoid(logits), target, weight), in which pos_weight counts what is 1."""
+    plain = sg.softplus(logits) - target * logits
+    weighted = pos_weight * target * sg.softplus(-logits) + (1 - target) * sg.softplus(logits)
+    return _reduced(weight * sg.given(pos_weight, weighted, plain), reduction)
 
 
 @sg.function
-def focal_loss(logits: sg.Tensor["..."], target: sg.Tensor["..."], *, gamma: float = 2.0):
+def focal_loss(
+    logits: sg.Tensor["..."], target: sg.Tensor["..."], *, gamma: float = 2.0, reduction: sg.Static = "mean"
+):
     """mean(-(1 - q)^gamma log(q)), where q is the probability of the target, 0 or 1 (Lin and others, 2017)."""
     x = (2 * target - 1) * logits
-    return (sg.sigmoid(-x) ** gamma * sg.softplus(-x)).mean()
+    return _reduced(sg.sigmoid(-x) ** gamma * sg.softplus(-x), reduction)
 
 
 @sg.function
-def nll_loss(log_p: sg.Tensor["n c"], target: sg.Int["n"], weight: sg.Tensor["c"]):
-    """-sum(weight[target] log_p[target]) / sum(weight[target])."""
-    i = sg.indices("i")
-    total = sg.sum[i](weight[target[i]] * log_p[i, target[i]])
-    return -total / sg.sum[i](weight[target[i]])
-
-
-@sg.function
-def nll_loss_ignoring(log_p: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = -100):
-    """The mean of -log_p[i, target[i]] over the i whose target is not ignore_index."""
-    i = sg.indices("i")
-    total = sg.sum[i](sg.where(target[i] != ignore_index, log_p[i, target[i]], 0))
-    return -total / sg.where(target != ignore_index, 1.0, 0.0).sum()
-
-
-@sg.function
-def weighted_cross_entropy(logits: sg.Tensor["n c"], target: sg.Int["n"], weight: sg.Tensor["c"]):
-    """The cross entropy, in which each class has a weight."""
-    return nll_loss(log_softmax(logits), target, weight)
-
-
-@sg.function
-def cross_entropy_ignoring(logits: sg.Tensor["n c"], target: sg.Int["n"], *, ignore_index: int = -100):
-    """The cross entropy over the rows whose target is not ignore_index."""
-    return nll_loss_ignoring(log_softmax(logits), target, ignore_index=ignore_index)
-
-
-@sg.function
-def soft_cross_entropy(logits: sg.Tensor["n c"], p: sg.Tensor["n c"]):
-    """-mean over i of sum(p[i] log_softmax(logits[i])), with probabilities as targets."""
-    return -(p * log_softmax(logits)).sum(axis=-1).mean()
-
-
-@sg.function
-def label_smoothing_loss(logits: sg.Tensor["n c"], target: sg.Int["n"], *, smoothing: float = 0.1):
-    """The cross entropy with 1 - smoothing for the target and smoothing / c for every class."""
-    i = sg.indices("i")
-    log_p = log_softmax(logits)
-    hit = sg.mean[i](log_p[i, target[i]])
-    return -(1 - smoothing) * hit - smoothing * log_p.mean()
-
-
-@sg.function
-def cross_entropy_full(
-    logits: sg.Tensor["n c"],
-    target: sg.Int["n"],
+def soft_cross_entropy(
+    logits: sg.Tensor["n*batch c w*places"],
+    p: sg.Tensor["n*batch c w*places"],
     weight: sg.Tensor["c"] = None,
     *,
-    ignore_index: int = -100,
-    smoothing: float = 0.0,
+    smoothing: sg.Static = 0.0,
+    reduction: sg.Static = "mean",
+    places: sg.Static = 0,
+    batch: sg.Static = 1,
 ):
-    """The cross entropy with weights of classes, a class that does not count, and label smoothing, as in torch."""
-    i, j = sg.indices("i j")
-    log_p = log_softmax(logits)
-    counts = sg.where(target != ignore_index, 1.0, 0.0)
-    own = sg.tensor[i](sg.where(target[i] != ignore_index, sg.given(weight, weight[target[i]], 1), 0))
-    hit = sg.sum[i](sg.where(target[i] != ignore_index, own[i] * log_p[i, target[i]], 0))
-    spread = sg.sum[i, j](counts[i] * weight[j] * log_p[i, j])
-    return -((1 - smoothing) * hit + smoothing / logits.shape[1] * spread) / own.sum()
+    """-mean over i of sum(weight p[i] log_softmax(logits[i])), with probabilities as targets."""
+    log_p = log_softmax(logits, axis=-1 - places)
+    if smoothing:
+        p = (1 - smoothing) * p + smoothing / logits.shape[-1 - places]
+    each = weight[:, *[None] * places] * p * log_p
+    return _reduced(-each.sum(axis=-1 - places), reduction)
 
 
 @sg.function
@@ -178,15 +213,43 @@ def fenchel_young_loss(x: sg.Tensor["n c"], p: sg.Tensor["n c"]):
 
 
 @sg.function
-def poisson_conjugate_loss(log_rate: sg.Tensor["..."], target: sg.Tensor["..."]):
+def poisson_conjugate_loss(log_rate: sg.Tensor["..."], target: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean(exp(log_rate) + target log(target) - target - target log_rate): half the deviance of a Poisson model."""
-    return (sg.exp(log_rate) + sg.xlogy(target, target) - target - target * log_rate).mean()
+    return _reduced(sg.exp(log_rate) + sg.xlogy(target, target) - target - target * log_rate, reduction)
 
 
 @sg.function
-def kl_div(log_q: sg.Tensor["n c"], p: sg.Tensor["n c"]):
-    """mean over i of sum(p (log(p) - log_q)), with 0 log(0) = 0."""
-    return (sg.xlogy(p, p) - p * log_q).sum(axis=-1).mean()
+def poisson_nll_loss(
+    log_rate: sg.Tensor["..."],
+    target: sg.Tensor["..."],
+    *,
+    eps: float = 1e-8,
+    log_input: sg.Static = True,
+    full: sg.Static = False,
+    reduction: sg.Static = "mean",
+):
+    """mean(exp(log_rate) - target log_rate); rate - target log(rate + eps) where it is the rate that is given.
+
+    `full` adds Stirling's approximation of log(target!) where the target is above 1.
+    """
+    rate, log_of_it = (sg.exp(log_rate), log_rate) if log_input else (log_rate, sg.log(log_rate + eps))
+    loss = rate - target * log_of_it
+    if full:
+        stirling = target * sg.log(target) - target + sg.log(2 * sg.pi * target) / 2
+        loss = loss + sg.where(target > 1, stirling, 0)
+    return _reduced(loss, reduction)
+
+
+@sg.function
+def kl_div(
+    log_q: sg.Tensor["..."], p: sg.Tensor["..."], *, log_target: sg.Static = False, reduction: sg.Static = "batchmean"
+):
+    """mean over i of sum(p (log(p) - log_q)), with 0 log(0) = 0; `log_target` says that p is given by its logarithm.
+
+    "batchmean" is the sum over the last axis and the mean over the others; "mean" is that of all elements.
+    """
+    loss = sg.exp(p) * (p - log_q) if log_target else sg.xlogy(p, p) - p * log_q
+    return loss.sum(axis=-1).mean() if reduction == "batchmean" else _reduced(loss, reduction)
 
 
 @sg.function
@@ -197,90 +260,138 @@ def js_divergence(p: sg.Tensor["... n"], q: sg.Tensor["... n"]):
 
 
 @sg.function
-def cosine_similarity(x: sg.Tensor["... n"], y: sg.Tensor["... n"]):
-    """x . y / (|x| |y|) over the last axis."""
-    return (x * y).sum(axis=-1) / (sg.sqrt((x**2).sum(axis=-1)) * sg.sqrt((y**2).sum(axis=-1)))
+def cosine_similarity(x: sg.Tensor["..."], y: sg.Tensor["..."], *, eps: float = 1e-8, axis: sg.Static = -1):
+    """x . y / (max(|x|, eps) max(|y|, eps)) over an axis."""
+    x_norm, y_norm = sg.sqrt((x**2).sum(axis=axis)), sg.sqrt((y**2).sum(axis=axis))
+    return (x * y).sum(axis=axis) / (sg.maximum(x_norm, eps) * sg.maximum(y_norm, eps))
 
 
 @sg.function
-def cosine_embedding_loss(x: sg.Tensor["n d"], y: sg.Tensor["n d"], label: sg.Tensor["n"], *, margin: float = 0.0):
+def cosine_embedding_loss(
+    x: sg.Tensor["... d"],
+    y: sg.Tensor["... d"],
+    label: sg.Tensor["..."],
+    *,
+    margin: float = 0.0,
+    reduction: sg.Static = "mean",
+):
     """mean of 1 - cos where label is 1, else max(cos - margin, 0)."""
     cosine = cosine_similarity(x, y)
-    return sg.where(label > 0, 1 - cosine, sg.relu(cosine - margin)).mean()
+    return _reduced(sg.where(label > 0, 1 - cosine, sg.relu(cosine - margin)), reduction)
 
 
 @sg.function
-def hinge_loss(score: sg.Tensor["..."], label: sg.Tensor["..."]):
+def hinge_loss(score: sg.Tensor["..."], label: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean(max(1 - label score, 0)), with labels 1 and -1."""
-    return sg.relu(1 - label * score).mean()
+    return _reduced(sg.relu(1 - label * score), reduction)
 
 
 @sg.function
-def squared_hinge_loss(score: sg.Tensor["..."], label: sg.Tensor["..."]):
+def squared_hinge_loss(score: sg.Tensor["..."], label: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean(max(1 - label score, 0)^2), with labels 1 and -1."""
-    return (sg.relu(1 - label * score) ** 2).mean()
+    return _reduced(sg.relu(1 - label * score) ** 2, reduction)
 
 
 @sg.function
-def hinge_embedding_loss(distance: sg.Tensor["..."], label: sg.Tensor["..."], *, margin: float = 1.0):
+def hinge_embedding_loss(
+    distance: sg.Tensor["..."], label: sg.Tensor["..."], *, margin: float = 1.0, reduction: sg.Static = "mean"
+):
     """mean of the distance where label is 1, else max(margin - distance, 0)."""
-    return sg.where(label > 0, distance, sg.relu(margin - distance)).mean()
+    return _reduced(sg.where(label > 0, distance, sg.relu(margin - distance)), reduction)
 
 
 @sg.function
-def soft_margin_loss(score: sg.Tensor["..."], label: sg.Tensor["..."]):
+def soft_margin_loss(score: sg.Tensor["..."], label: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean(log(1 + exp(-label score))), with labels 1 and -1."""
-    return sg.log(1 + sg.exp(-label * score)).mean()
+    return _reduced(sg.log(1 + sg.exp(-label * score)), reduction)
 
 
 @sg.function
-def multilabel_soft_margin_loss(logits: sg.Tensor["n c"], target: sg.Tensor["n c"]):
-    """-mean(target log(p) + (1 - target) log(1 - p)) with p = sigmoid(logits)."""
-    return binary_cross_entropy(sg.sigmoid(logits), target)
+def multilabel_soft_margin_loss(
+    logits: sg.Tensor["... c"],
+    target: sg.Tensor["... c"],
+    weight: sg.Tensor["... c"] = None,
+    *,
+    reduction: sg.Static = "mean",
+):
+    """-mean(weight (target log(p) + (1 - target) log(1 - p))) with p = sigmoid(logits), the mean of each row first."""
+    each = weight * binary_cross_entropy(sg.sigmoid(logits), target, reduction="none")
+    return _reduced(each.mean(axis=-1), reduction)
 
 
 @sg.function
-def multi_margin_loss(score: sg.Tensor["n c"], target: sg.Int["n"], *, margin: float = 1.0):
-    """mean over i of sum over j != target[i] of max(margin - score[i, target[i]] + score[i, j], 0) / c.
+def multi_margin_loss(
+    score: sg.Tensor["... c"],
+    target: sg.Int["..."],
+    weight: sg.Tensor["c"] = None,
+    *,
+    margin: float = 1.0,
+    power: sg.Static = 1,
+    reduction: sg.Static = "mean",
+):
+    """mean over i of sum over j != target[i] of max(margin - score[i, target[i]] + score[i, j], 0)^power / c.
 
-    The margin is positive: the term of j = target[i] is the margin itself, and is taken off.
+    Each i counts with the weight of its target. The term of j = target[i] is max(margin, 0)^power, and is taken off.
     """
-    i = sg.indices("i")
-    own = sg.tensor[i](score[i, target[i]])
-    return (sg.relu(margin - own[:, None] + score).sum(axis=1) - margin).mean() / score.shape[1]
+    own = _of_class(score, target)
+    over = (sg.relu(margin - own[..., None] + score) ** power).sum(axis=-1) - sg.relu(margin) ** power
+    return _reduced(weight[target] * over / score.shape[-1], reduction)
 
 
 @sg.function
-def gaussian_nll_loss(mean: sg.Tensor["..."], target: sg.Tensor["..."], var: sg.Tensor["..."], *, eps: float = 1e-6):
-    """mean((log(v) + (mean - target)^2 / v) / 2) with v = max(var, eps)."""
+def gaussian_nll_loss(
+    mean: sg.Tensor["..."],
+    target: sg.Tensor["..."],
+    var: sg.Tensor["..."],
+    *,
+    eps: float = 1e-6,
+    full: sg.Static = False,
+    reduction: sg.Static = "mean",
+):
+    """mean((log(v) + (mean - target)^2 / v) / 2) with v = max(var, eps); `full` adds log(2 pi) / 2."""
     v = sg.maximum(var, eps)
-    return ((sg.log(v) + (mean - target) ** 2 / v) / 2).mean()
-
-
-@sg.function
-def poisson_nll_loss(log_rate: sg.Tensor["..."], target: sg.Tensor["..."]):
-    """mean(exp(log_rate) - target log_rate)."""
-    return (sg.exp(log_rate) - target * log_rate).mean()
+    loss = (sg.log(v) + (mean - target) ** 2 / v) / 2
+    return _reduced(loss + sg.log(2 * sg.pi) / 2 if full else loss, reduction)
 
 
 @sg.function
 def triplet_margin_loss(
-    anchor: sg.Tensor["n d"],
-    positive: sg.Tensor["n d"],
-    negative: sg.Tensor["n d"],
+    anchor: sg.Tensor["... d"],
+    positive: sg.Tensor["... d"],
+    negative: sg.Tensor["... d"],
     *,
     margin: float = 1.0,
+    eps: float = 1e-6,
+    p: sg.Static = 2.0,
+    swap: sg.Static = False,
+    reduction: sg.Static = "mean",
 ):
-    """mean(max(|anchor - positive| - |anchor - negative| + margin, 0))."""
-    near = sg.sqrt(((anchor - positive) ** 2).sum(axis=1))
-    far = sg.sqrt(((anchor - negative) ** 2).sum(axis=1))
-    return sg.relu(near - far + margin).mean()
+    """mean(max(|anchor - positive| - |anchor - negative| + margin, 0)) with the p-norms of differences + eps.
+
+    `swap` takes |positive - negative| where that is less than |anchor - negative|.
+    """
+    near, far = _distance(anchor, positive, eps, p), _distance(anchor, negative, eps, p)
+    if swap:
+        far = sg.minimum(far, _distance(positive, negative, eps, p))
+    return _reduced(sg.relu(near - far + margin), reduction)
+
+
+def _distance(x, y, eps, p):
+    d = x - y + eps
+    return sg.sqrt((d**2).sum(axis=-1)) if p == 2 else (abs(d) ** p).sum(axis=-1) ** (1 / p)
 
 
 @sg.function
-def margin_ranking_loss(x: sg.Tensor["..."], y: sg.Tensor["..."], label: sg.Tensor["..."], *, margin: float = 0.0):
+def margin_ranking_loss(
+    x: sg.Tensor["..."],
+    y: sg.Tensor["..."],
+    label: sg.Tensor["..."],
+    *,
+    margin: float = 0.0,
+    reduction: sg.Static = "mean",
+):
     """mean(max(-label (x - y) + margin, 0)): label is 1 where x should be larger, else -1."""
-    return sg.relu(-label * (x - y) + margin).mean()
+    return _reduced(sg.relu(-label * (x - y) + margin), reduction)
 
 
 @sg.function
@@ -299,9 +410,9 @@ def info_nce_loss(x: sg.Tensor["n d"], y: sg.Tensor["n d"], *, temperature: floa
 
 
 @sg.function
-def bpr_loss(positive: sg.Tensor["..."], negative: sg.Tensor["..."]):
+def bpr_loss(positive: sg.Tensor["..."], negative: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean(-log(sigmoid(positive - negative))) (Rendle and others, 2009)."""
-    return sg.softplus(negative - positive).mean()
+    return _reduced(sg.softplus(negative - positive), reduction)
 
 
 @sg.function

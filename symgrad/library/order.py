@@ -10,9 +10,9 @@ def median(x: sg.Tensor["m n"]):
 
 
 @sg.function
-def sort_descending(x: sg.Tensor["m n"]):
-    """Each row from its largest element to its smallest."""
-    return sg.sort(x, descending=True)
+def sort(x: sg.Tensor["... n"], *, descending: sg.Static = False, axis: sg.Static = -1):
+    """The elements along an axis from the smallest to the largest, or from the largest."""
+    return sg.sort(x, axis=axis, descending=descending)
 
 
 @sg.function

@@ -1,83 +1,171 @@
-"""Windows that are reduced: maxima and means, overlapping and padded, with the conventions of torch."""
+"""Windows that are reduced: maxima and means, overlapping and padded, with the conventions of torch.
+
+A size, a stride or a padding is one number for all axes; fixed to a tuple, it is one for each.
+"""
+
+from functools import reduce
+from operator import mul
 
 import numpy as np
 
 from .. import declare as sg
+from .windows import each, inside, loops, windows_of
+
+
+def _max_pool(x, batch, size, stride, padding, dilation, ceil_mode):
+    b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
+    windows, elements, at = windows_of(shape, size, stride, padding, dilation, ceil_mode)
+    return sg.tensor[*b, *windows](sg.max[*elements](sg.where(inside(shape, at), x[*b, *at], -np.inf)))
+
+
+def _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor):
+    b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
+    windows, elements, at = windows_of(shape, size, stride, padding, 1, ceil_mode)
+    total = sg.sum[*elements](sg.where(inside(shape, at), x[*b, *at], 0))
+    options = (each(option, len(shape)) for option in (size, stride, padding))
+    counts = (
+        _counted(i, n, *own, ceil_mode, count_padding) for i, n, *own in zip(windows, shape, *options, strict=True)
+    )
+    return sg.tensor[*b, *windows](total / (divisor or reduce(mul, counts)))
+
+
+def _counted(i, n, size, stride, padding, ceil_mode, count_padding):
+    """How many elements of a window along an axis count."""
+    start = stride * i - padding
+    if not count_padding:
+        return sg.minimum(start + size, n) - sg.maximum(start, 0)
+    return sg.minimum(start + size, n + padding) - start if ceil_mode else size
 
 
 @sg.function
-def max_pool1d(x: sg.Tensor["n c w"], *, size: int = 2, stride: int = 2, padding: int = 0):
+def max_pool1d(
+    x: sg.Tensor["n*batch c w"],
+    *,
+    size: int = 2,
+    stride: int = 2,
+    padding: int = 0,
+    dilation: sg.Static = 1,
+    ceil_mode: sg.Static = False,
+    batch: sg.Static = 1,
+):
     """The largest element of each window; where several are, they share the gradient.
 
     What lies outside is -oo, and so is a window that no element lies in.
     """
-    b, d = sg.indices("b d")
-    i, r = sg.indices("i r", i="(w + 2*padding - size)//stride + 1", r="size")
-    at = stride * i + r - padding
-    inside = (at >= 0) & (at < x.shape[2])
-    return sg.tensor[b, d, i](sg.max[r](sg.where(inside, x[b, d, at], -np.inf)))
+    return _max_pool(x, batch, size, stride, padding, dilation, ceil_mode)
 
 
 @sg.function
-def max_pool2d(x: sg.Tensor["n c h w"], *, size: int = 2, stride: int = 2):
-    """The largest element of each window; where several are, they share the gradient."""
-    b, d, i, j = sg.indices("b d i j")
-    r, s = sg.indices("r s", r="size", s="size")
-    return sg.tensor[b, d, i, j](sg.max[r, s](x[b, d, stride * i + r, stride * j + s]))
-
-
-@sg.function
-def max_pool2d_padded(x: sg.Tensor["n c h w"], *, size: int = 3, stride: int = 2, padding: int = 1):
-    """max_pool2d where the windows reach over the edge.
+def max_pool2d(
+    x: sg.Tensor["n*batch c h w"],
+    *,
+    size: int = 2,
+    stride: int = 2,
+    padding: int = 0,
+    dilation: sg.Static = 1,
+    ceil_mode: sg.Static = False,
+    batch: sg.Static = 1,
+):
+    """The largest element of each window; where several are, they share the gradient.
 
     What lies outside is -oo, and so is a window that no element lies in.
     """
-    b, d = sg.indices("b d")
-    i, j = sg.indices("i j", i="(h + 2*padding - size)//stride + 1", j="(w + 2*padding - size)//stride + 1")
-    r, s = sg.indices("r s", r="size", s="size")
-    row, column = stride * i + r - padding, stride * j + s - padding
-    inside = (row >= 0) & (row < x.shape[2]) & (column >= 0) & (column < x.shape[3])
-    return sg.tensor[b, d, i, j](sg.max[r, s](sg.where(inside, x[b, d, row, column], -np.inf)))
+    return _max_pool(x, batch, size, stride, padding, dilation, ceil_mode)
 
 
 @sg.function
-def avg_pool1d(x: sg.Tensor["n c w"], *, size: int = 2, stride: int = 2, padding: int = 0):
-    """The mean of each window; what lies outside of x counts as 0."""
-    b, d = sg.indices("b d")
-    i, r = sg.indices("i r", i="(w + 2*padding - size)//stride + 1", r="size")
-    at = stride * i + r - padding
-    inside = (at >= 0) & (at < x.shape[2])
-    return sg.tensor[b, d, i](sg.sum[r](sg.where(inside, x[b, d, at], 0)) / size)
+def max_pool3d(
+    x: sg.Tensor["n*batch c t h w"],
+    *,
+    size: int = 2,
+    stride: int = 2,
+    padding: int = 0,
+    dilation: sg.Static = 1,
+    ceil_mode: sg.Static = False,
+    batch: sg.Static = 1,
+):
+    """The largest element of each window; where several are, they share the gradient.
+
+    What lies outside is -oo, and so is a window that no element lies in.
+    """
+    return _max_pool(x, batch, size, stride, padding, dilation, ceil_mode)
 
 
 @sg.function
-def avg_pool2d(x: sg.Tensor["n c h w"], *, size: int = 2, stride: int = 2):
-    """The mean of each window."""
-    b, d, i, j = sg.indices("b d i j")
-    r, s = sg.indices("r s", r="size", s="size")
-    return sg.tensor[b, d, i, j](sg.sum[r, s](x[b, d, stride * i + r, stride * j + s]) / size**2)
+def avg_pool1d(
+    x: sg.Tensor["n*batch c w"],
+    *,
+    size: int = 2,
+    stride: int = 2,
+    padding: int = 0,
+    ceil_mode: sg.Static = False,
+    count_padding: sg.Static = True,
+    divisor: sg.Static = None,
+    batch: sg.Static = 1,
+):
+    """The mean of each window; what lies outside of x counts as 0, or not at all if not `count_padding`."""
+    return _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor)
 
 
 @sg.function
-def avg_pool2d_padded(x: sg.Tensor["n c h w"], *, size: int = 3, stride: int = 2, padding: int = 1):
-    """avg_pool2d where the windows reach over the edge; what lies outside of x counts as 0."""
-    b, d = sg.indices("b d")
-    i, j = sg.indices("i j", i="(h + 2*padding - size)//stride + 1", j="(w + 2*padding - size)//stride + 1")
-    r, s = sg.indices("r s", r="size", s="size")
-    row, column = stride * i + r - padding, stride * j + s - padding
-    inside = (row >= 0) & (row < x.shape[2]) & (column >= 0) & (column < x.shape[3])
-    return sg.tensor[b, d, i, j](sg.sum[r, s](sg.where(inside, x[b, d, row, column], 0)) / size**2)
+def avg_pool2d(
+    x: sg.Tensor["n*batch c h w"],
+    *,
+    size: int = 2,
+    stride: int = 2,
+    padding: int = 0,
+    ceil_mode: sg.Static = False,
+    count_padding: sg.Static = True,
+    divisor: sg.Static = None,
+    batch: sg.Static = 1,
+):
+    """The mean of each window; what lies outside of x counts as 0, or not at all if not `count_padding`."""
+    return _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor)
 
 
 @sg.function
-def adaptive_avg_pool1d(x: sg.Tensor["n c w"], *, bins: int = 2):
-    """The mean of each of `bins` stretches of the last axis, from floor(i w / bins) to ceil((i + 1) w / bins)."""
-    b, d, k = sg.indices("b d k")
-    i = sg.indices("i", i="bins")
-    w = x.shape[2]
-    start, stop = i * w // bins, ((i + 1) * w + bins - 1) // bins
-    inside = (k >= start) & (k < stop)
-    return sg.tensor[b, d, i](sg.sum[k](sg.where(inside, x[b, d, k], 0)) / (stop - start))
+def avg_pool3d(
+    x: sg.Tensor["n*batch c t h w"],
+    *,
+    size: int = 2,
+    stride: int = 2,
+    padding: int = 0,
+    ceil_mode: sg.Static = False,
+    count_padding: sg.Static = True,
+    divisor: sg.Static = None,
+    batch: sg.Static = 1,
+):
+    """The mean of each window; what lies outside of x counts as 0, or not at all if not `count_padding`."""
+    return _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor)
+
+
+def _adaptive(x, batch, bins):
+    b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
+    total, windows = x[*b, *(elements := loops("lmn", len(shape)))], []
+    for k, n, name, count in zip(elements, shape, "ijk", each(bins, len(shape)), strict=False):
+        i = sg.indices(name, **{name: count})
+        start, stop = i * n // count, ((i + 1) * n + count - 1) // count
+        total = sg.where((k >= start) & (k < stop), total, 0) / (stop - start)
+        windows.append(i)
+    return sg.tensor[*b, *windows](sg.sum[*elements](total))
+
+
+@sg.function
+def adaptive_avg_pool1d(x: sg.Tensor["n*batch c w"], *, bins: int = 2, batch: sg.Static = 1):
+    """The mean of each of `bins` stretches of an axis, from floor(i w / bins) to ceil((i + 1) w / bins)."""
+    return _adaptive(x, batch, bins)
+
+
+@sg.function
+def adaptive_avg_pool2d(x: sg.Tensor["n*batch c h w"], *, bins: int = 2, batch: sg.Static = 1):
+    """The mean of each of `bins` stretches of an axis, from floor(i w / bins) to ceil((i + 1) w / bins)."""
+    return _adaptive(x, batch, bins)
+
+
+@sg.function
+def adaptive_avg_pool3d(x: sg.Tensor["n*batch c t h w"], *, bins: int = 2, batch: sg.Static = 1):
+    """The mean of each of `bins` stretches of an axis, from floor(i w / bins) to ceil((i + 1) w / bins)."""
+    return _adaptive(x, batch, bins)
 
 
 @sg.function

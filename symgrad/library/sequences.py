@@ -1,33 +1,33 @@
 """Recurrences along the first axis: cumulative sums, filters, recurrent networks, integrators, alignment."""
 
 from .. import declare as sg
+from .windows import loops
 
 
-@sg.function
-def cumsum(x: sg.Tensor["n"]):
-    """The sums of the first 1, 2, ..., n elements."""
-    out = sg.tensor.new("n")
-    t = sg.indices("t")
-    out[t] = sg.where(t > 0, out[t - 1], 0) + x[t]
+def _running(x, before, behind, combined):
+    """Along an axis, with so many before it and behind it, what `combined` makes of the one before and of each."""
+    out = sg.tensor.new(x.shape)
+    b, t, e = loops("bcd", before), sg.indices("t"), loops("efg", behind)
+    out[*b, t, *e] = combined(t > 0, out[*b, t - 1, *e], x[*b, t, *e])
     return out
 
 
 @sg.function
-def cumprod(x: sg.Tensor["n"]):
-    """The products of the first 1, 2, ..., n elements; its gradient is exact where some are 0."""
-    out = sg.tensor.new("n")
-    t = sg.indices("t")
-    out[t] = sg.where(t > 0, out[t - 1], 1) * x[t]
-    return out
+def cumsum(x: sg.Tensor["m*before n k*behind"], *, before: sg.Static = 0, behind: sg.Static = 0):
+    """The sums of the first 1, 2, ..., n elements along an axis."""
+    return _running(x, before, behind, lambda later, so_far, each: sg.where(later, so_far, 0) + each)
 
 
 @sg.function
-def logcumsumexp(x: sg.Tensor["n"]):
-    """The logarithms of the sums of the exponentials of the first 1, 2, ..., n elements."""
-    out = sg.tensor.new("n")
-    t = sg.indices("t")
-    out[t] = sg.where(t > 0, sg.logaddexp(out[t - 1], x[t]), x[t])
-    return out
+def cumprod(x: sg.Tensor["m*before n k*behind"], *, before: sg.Static = 0, behind: sg.Static = 0):
+    """The products of the first 1, 2, ..., n elements along an axis; its gradient is exact where some are 0."""
+    return _running(x, before, behind, lambda later, so_far, each: sg.where(later, so_far, 1) * each)
+
+
+@sg.function
+def logcumsumexp(x: sg.Tensor["m*before n k*behind"], *, before: sg.Static = 0, behind: sg.Static = 0):
+    """The logarithms of the sums of the exponentials of the first 1, 2, ..., n elements along an axis."""
+    return _running(x, before, behind, lambda later, so_far, each: sg.where(later, sg.logaddexp(so_far, each), each))
 
 
 @sg.function

@@ -3,37 +3,69 @@
 import numpy as np
 
 from .. import declare as sg
+from .windows import each, inside
+
+
+def _borders(left, right, axes):
+    """How much there is before and behind each of the last axes."""
+    return list(zip(range(-axes, 0), each(left, axes), each(right, axes), strict=True))
+
+
+def _part(x, axis, *bounds):
+    """x[bounds] along an axis that is counted from the end."""
+    return x[..., slice(*bounds), *[slice(None)] * (-1 - axis)]
+
+
+def _cut(x, axis, left, right):
+    """Without what negative borders take away; and the borders that are left."""
+    for k, border in enumerate((left, right)):
+        if isinstance(border, int) and border < 0:
+            x = _part(x, axis, -border if k == 0 else None, None if k == 0 else border)
+    return x, *(0 if isinstance(b, int) and b < 0 else b for b in (left, right))
 
 
 @sg.function
-def pad_constant(x: sg.Tensor["... n"], *, left: int = 1, right: int = 1, value: float = 0.0):
-    """x with `left` and `right` elements of one value at the ends of the last axis."""
-    n = x.shape[-1]
-    out = sg.tensor.new("... left+n+right")
-    out[..., :left] = value
-    out[..., left : left + n] = x
-    out[..., left + n :] = value
-    return out
+def pad_constant(x: sg.Tensor["... n*axes"], *, left: int = 1, right: int = 1, value: float = 0.0, axes: sg.Static = 1):
+    """x with `left` and `right` elements of one value at the ends of the last axis, or of the last few."""
+    indices, places = [], []
+    for name, (axis, before, behind) in zip("ijklpq", _borders(left, right, axes), strict=False):
+        i = sg.indices(name, **{name: before + x.shape[axis] + behind})
+        indices.append(i)
+        places.append(i - before)
+    return sg.tensor[..., *indices](sg.where(inside(x.shape[-axes:], places), x[..., *places], value))
 
 
 @sg.function
-def pad_reflect(x: sg.Tensor["m n"], *, left: int = 1, right: int = 1):
-    """x with its neighbours in a mirror at the ends of the last axis, the ends themselves not doubled."""
-    n = x.shape[1]
-    return np.concatenate([x[:, 1 : left + 1][:, ::-1], x, x[:, n - 1 - right : n - 1][:, ::-1]], axis=1)
+def pad_reflect(x: sg.Tensor["... n*axes"], *, left: int = 1, right: int = 1, axes: sg.Static = 1):
+    """x with its neighbours in a mirror at the ends of the last axes, the ends themselves not doubled."""
+    for axis, before, behind in _borders(left, right, axes):
+        x, before, behind = _cut(x, axis, before, behind)
+        n = x.shape[axis]
+        first, last = _part(x, axis, 1, before + 1), _part(x, axis, n - 1 - behind, n - 1)
+        x = np.concatenate([np.flip(first, axis), x, np.flip(last, axis)], axis=axis)
+    return x
 
 
 @sg.function
-def pad_replicate(x: sg.Tensor["m n"], *, left: int = 1, right: int = 1):
-    """x with its first and last element repeated at the ends of the last axis."""
-    i, j = sg.indices("i j", j="left+n+right")
-    return sg.tensor[i, j](x[i, sg.minimum(sg.maximum(j - left, 0), x.shape[1] - 1)])
+def pad_replicate(x: sg.Tensor["... n*axes"], *, left: int = 1, right: int = 1, axes: sg.Static = 1):
+    """x with its first and last elements repeated at the ends of the last axes."""
+    indices, places = [], []
+    for name, (axis, before, behind) in zip("ijkl", _borders(left, right, axes), strict=False):
+        n = x.shape[axis]
+        i = sg.indices(name, **{name: before + n + behind})
+        indices.append(i)
+        places.append(sg.minimum(sg.maximum(i - before, 0), n - 1))
+    return sg.tensor[..., *indices](x[..., *places])
 
 
 @sg.function
-def pad_circular(x: sg.Tensor["m n"], *, left: int = 1, right: int = 1):
-    """x with its last elements before it and its first ones behind it, along the last axis."""
-    return np.concatenate([x[:, x.shape[1] - left :], x, x[:, :right]], axis=1)
+def pad_circular(x: sg.Tensor["... n*axes"], *, left: int = 1, right: int = 1, axes: sg.Static = 1):
+    """x with its last elements before it and its first ones behind it, along the last axes."""
+    for axis, before, behind in _borders(left, right, axes):
+        x, before, behind = _cut(x, axis, before, behind)
+        n = x.shape[axis]
+        x = np.concatenate([_part(x, axis, n - before, None), x, _part(x, axis, None, behind)], axis=axis)
+    return x
 
 
 @sg.function
@@ -44,16 +76,15 @@ def strided_slice(x: sg.Tensor["... n"], *, start: int = 0, step: int = 2):
 
 
 @sg.function
-def flip(x: sg.Tensor["... n"]):
-    """The last axis backwards."""
-    return x[..., ::-1]
+def flip(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+    """The last axis backwards, or others."""
+    return np.flip(x, axis=axis)
 
 
 @sg.function
-def roll(x: sg.Tensor["... n"], *, shift: int = 1):
-    """np.roll along the last axis."""
-    k = sg.indices("k", k="n")
-    return sg.tensor[..., k](x[..., (k - shift) % x.shape[-1]])
+def roll(x: sg.Tensor["..."], *, shift: int = 1, axis: sg.Static = -1):
+    """np.roll along the last axis, or others."""
+    return np.roll(x, shift, axis=axis)
 
 
 @sg.function
@@ -134,10 +165,10 @@ def pixel_unshuffle(x: sg.Tensor["n c h w"], *, factor: int = 2):
 
 
 @sg.function
-def channel_shuffle(x: sg.Tensor["n c w"], *, groups: int = 2):
+def channel_shuffle(x: sg.Tensor["n c w*places"], *, groups: int = 2, places: sg.Static = 1):
     """n (g d) w -> n (d g) w (Zhang and others, 2018)."""
-    n, c, w = x.shape
-    return x.reshape(n, groups, -1, w).swapaxes(1, 2).reshape(n, c, w)
+    n, c, *w = x.shape
+    return x.reshape(n, groups, -1, *w).swapaxes(1, 2).reshape(n, c, *w)
 
 
 @sg.function
@@ -192,24 +223,26 @@ def diag(x: sg.Tensor["n"]):
 
 
 @sg.function
-def diagonal(x: sg.Tensor["... n n"]):
-    """The diagonal of a matrix."""
-    i = sg.indices("i")
-    return sg.tensor[..., i](x[..., i, i])
+def diagonal(x: sg.Tensor["... n m"], *, offset: sg.Static = 0):
+    """The diagonal of a matrix, so many places to the right of the main one."""
+    n, m = x.shape[-2:]
+    down, right = max(-offset, 0), max(offset, 0)
+    i = sg.indices("i", i=sg.minimum(n - down, m - right))
+    return sg.tensor[..., i](x[..., i + down, i + right])
 
 
 @sg.function
-def tril(x: sg.Tensor["... n m"]):
-    """x on the diagonal and below it, else 0."""
+def tril(x: sg.Tensor["... n m"], *, diagonal: int = 0):
+    """x on a diagonal and below it, else 0; the diagonal is so many places to the right of the main one."""
     i, j = sg.indices("i j")
-    return sg.tensor[..., i, j](sg.where(j <= i, x[..., i, j], 0))
+    return sg.tensor[..., i, j](sg.where(j <= i + diagonal, x[..., i, j], 0))
 
 
 @sg.function
-def triu(x: sg.Tensor["... n m"]):
-    """x on the diagonal and above it, else 0."""
+def triu(x: sg.Tensor["... n m"], *, diagonal: int = 0):
+    """x on a diagonal and above it, else 0; the diagonal is so many places to the right of the main one."""
     i, j = sg.indices("i j")
-    return sg.tensor[..., i, j](sg.where(j >= i, x[..., i, j], 0))
+    return sg.tensor[..., i, j](sg.where(j >= i + diagonal, x[..., i, j], 0))
 
 
 @sg.function
@@ -220,10 +253,9 @@ def causal_mask(x: sg.Tensor["... n m"], *, fill: float = -1e30):
 
 
 @sg.function
-def take_along_axis(x: sg.Tensor["n m"], index: sg.Int["n k"]):
-    """x[i, index[i, j]]: np.take_along_axis(x, index, axis=1), torch.gather."""
-    i, j = sg.indices("i j")
-    return sg.tensor[i, j](x[i, index[i, j]])
+def take_along_axis(x: sg.Tensor["... m d*behind"], index: sg.Int["... k d*behind"], *, behind: sg.Static = 0):
+    """x[..., index[..., j]]: np.take_along_axis(x, index, axis), torch.gather; axes stand behind that axis."""
+    return np.take_along_axis(x, index, axis=-1 - behind)
 
 
 @sg.function

@@ -1,55 +1,57 @@
-"""Reductions over the last axis, and what is made of them."""
+"""Reductions over an axis, some, or all of them (axis=None), and what is made of them."""
+
+import numpy as np
 
 from .. import declare as sg
 
 
 @sg.function
-def mean(x: sg.Tensor["... n"]):
-    """The mean over the last axis."""
-    return x.mean(axis=-1)
+def mean(x: sg.Tensor["..."], *, axis: sg.Static = -1, keepdims: sg.Static = False):
+    """The mean over the last axis, or others."""
+    return x.mean(axis=axis, keepdims=keepdims)
 
 
 @sg.function
-def var(x: sg.Tensor["... n"]):
-    """The variance over the last axis, divided by n."""
-    return ((x - x.mean(axis=-1, keepdims=True)) ** 2).mean(axis=-1)
+def var(x: sg.Tensor["..."], *, correction: sg.Static = 0, axis: sg.Static = -1, keepdims: sg.Static = False):
+    """The variance over the last axis, or others, divided by n - correction."""
+    return x.var(axis=axis, ddof=correction, keepdims=keepdims)
 
 
 @sg.function
-def logsumexp(x: sg.Tensor["... n"]):
-    """log(sum(exp(x))) over the last axis; -inf where all of it is."""
-    return sg.log(sg.exp(x).sum(axis=-1))
+def logsumexp(x: sg.Tensor["..."], *, axis: sg.Static = -1, keepdims: sg.Static = False):
+    """log(sum(exp(x))) over the last axis, or others; -inf where all of it is."""
+    return sg.log(sg.exp(x).sum(axis=axis, keepdims=keepdims))
 
 
 @sg.function
-def softmax(x: sg.Tensor["... n"]):
-    """exp(x) / sum(exp(x)) over the last axis; NaN where all of it is -inf, as in torch and JAX."""
+def softmax(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+    """exp(x) / sum(exp(x)) over an axis; NaN where all of it is -inf, as in torch and JAX."""
     powers = sg.exp(x)
-    return powers / powers.sum(axis=-1, keepdims=True)
+    return powers / powers.sum(axis=axis, keepdims=axis is not None)
 
 
 @sg.function
-def log_softmax(x: sg.Tensor["... n"]):
-    """log(softmax(x)) over the last axis."""
-    return x - sg.log(sg.exp(x).sum(axis=-1, keepdims=True))
+def log_softmax(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+    """log(softmax(x)) over an axis."""
+    return x - sg.log(sg.exp(x).sum(axis=axis, keepdims=axis is not None))
 
 
 @sg.function
-def softmin(x: sg.Tensor["... n"]):
-    """softmax(-x) over the last axis."""
-    return softmax(-x)
+def softmin(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+    """softmax(-x) over an axis."""
+    return softmax(-x, axis=axis)
 
 
 @sg.function
-def softmax_temperature(x: sg.Tensor["... n"], *, temperature: float = 1.0):
-    """softmax(x / temperature) over the last axis."""
-    return softmax(x / temperature)
+def softmax_temperature(x: sg.Tensor["..."], *, temperature: float = 1.0, axis: sg.Static = -1):
+    """softmax(x / temperature) over an axis."""
+    return softmax(x / temperature, axis=axis)
 
 
 @sg.function
-def std(x: sg.Tensor["... n"], *, correction: int = 1):
-    """The standard deviation over the last axis, divided by n - correction."""
-    return sg.sqrt(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) / (x.shape[-1] - correction))
+def std(x: sg.Tensor["..."], *, correction: int = 1, axis: sg.Static = -1, keepdims: sg.Static = False):
+    """The standard deviation over the last axis, or others, divided by n - correction."""
+    return sg.sqrt(x.var(axis=axis, ddof=correction, keepdims=keepdims))
 
 
 @sg.function
@@ -96,10 +98,10 @@ def skewness(x: sg.Tensor["... n"]):
 
 
 @sg.function
-def covariance(x: sg.Tensor["n d"]):
-    """centered.T @ centered / n, one column per variable."""
+def covariance(x: sg.Tensor["n d"], *, correction: sg.Static = 0):
+    """centered.T @ centered / (n - correction), one column per variable."""
     centered = x - x.mean(axis=0)
-    return centered.T @ centered / x.shape[0]
+    return centered.T @ centered / (x.shape[0] - correction)
 
 
 @sg.function
@@ -132,6 +134,21 @@ def binary_entropy(p):
 def l2_norm(x: sg.Tensor["... n"]):
     """sqrt(sum(x^2)) over the last axis."""
     return sg.sqrt((x**2).sum(axis=-1))
+
+
+@sg.function
+def vector_norm(x: sg.Tensor["..."], *, order: sg.Static = 2.0, axis: sg.Static = -1, keepdims: sg.Static = False):
+    """The norm of an order over the last axis, or others: 0 counts what is not 0, infinity is max(|x|)."""
+    if order == 2:
+        return sg.sqrt((x**2).sum(axis=axis, keepdims=keepdims))
+    if order == 1:
+        return abs(x).sum(axis=axis, keepdims=keepdims)
+    if order == 0:
+        return sg.where(x != 0, 1.0, 0.0).sum(axis=axis, keepdims=keepdims)
+    if abs(order) == np.inf:
+        extreme = sg.max if order > 0 else sg.min
+        return extreme(abs(x), axis=axis, keepdims=keepdims)
+    return (abs(x) ** order).sum(axis=axis, keepdims=keepdims) ** (1 / order)
 
 
 @sg.function
@@ -168,24 +185,32 @@ def max_norm(x: sg.Tensor["... n"]):
 
 
 @sg.function
-def amax(x: sg.Tensor["... n"]):
-    """The largest element of the last axis; where several are, they share the gradient."""
-    return x.max(axis=-1)
+def amax(x: sg.Tensor["..."], *, axis: sg.Static = -1, keepdims: sg.Static = False):
+    """The largest element of the last axis, or others; where several are, they share the gradient."""
+    return x.max(axis=axis, keepdims=keepdims)
 
 
 @sg.function
-def prod(x: sg.Tensor["... n"]):
-    """The product over the last axis; its gradient is exact where some elements are 0."""
-    return x.prod(axis=-1)
+def amin(x: sg.Tensor["..."], *, axis: sg.Static = -1, keepdims: sg.Static = False):
+    """The smallest element of the last axis, or others; where several are, they share the gradient."""
+    return x.min(axis=axis, keepdims=keepdims)
 
 
 @sg.function
-def diff(x: sg.Tensor["... n"]):
-    """x[..., 1:] - x[..., :-1]."""
-    return x[..., 1:] - x[..., :-1]
+def prod(x: sg.Tensor["..."], *, axis: sg.Static = -1, keepdims: sg.Static = False):
+    """The product over the last axis, or others; its gradient is exact where some elements are 0."""
+    return x.prod(axis=axis, keepdims=keepdims)
 
 
 @sg.function
-def trapezoid(y: sg.Tensor["... n"], x: sg.Tensor["n"]):
-    """The integral of y over x by the trapezoidal rule."""
-    return ((x[1:] - x[:-1]) * (y[..., 1:] + y[..., :-1])).sum(axis=-1) / 2
+def diff(x: sg.Tensor["..."], *, n: sg.Static = 1, axis: sg.Static = -1):
+    """x[..., 1:] - x[..., :-1], n times."""
+    return np.diff(x, n=n, axis=axis)
+
+
+@sg.function
+def trapezoid(y: sg.Tensor["... n"], x: sg.Tensor["n"] = None, *, dx: float = 1.0, axis: sg.Static = -1):
+    """The integral of y over x along an axis by the trapezoidal rule; x has steps of dx where it is not given."""
+    y = np.moveaxis(y, axis, -1)
+    step = sg.given(x, x[1:] - x[:-1], dx)
+    return (step * (y[..., 1:] + y[..., :-1])).sum(axis=-1) / 2

@@ -252,7 +252,7 @@ def test_an_unknown_must_be_a_real_input(formula, to, said):
 
 
 def test_a_value_that_no_unknown_moves_has_no_cotangent():
-    text = sg.generate(library.cross_entropy_full, to="scipy")["cross_entropy_full_scipy.py"]
+    text = sg.generate(library.cross_entropy, to="scipy")["cross_entropy_scipy.py"]
     assert "product" in text
 
 

@@ -13,6 +13,7 @@ from mathematics import interpret
 import symgrad.declare as sg
 from symgrad import library
 from symgrad.errors import DeclarationError, ShapeError, SymgradError, UnsupportedError
+from symgrad.expr import show
 from symgrad.ir import Function
 
 rng = np.random.default_rng(7)
@@ -745,6 +746,59 @@ def test_a_declaration_has_no_values() -> None:
 def test_a_pack_comes_first() -> None:
     with pytest.raises(DeclarationError, match="comes first"):
         sg.function(misspelt)
+
+
+@sg.function
+def shares(x: sg.Tensor["..."], *, axis: sg.Static = -1):
+    return x / x.sum(axis=axis, keepdims=True)
+
+
+@sg.function
+def shares_of_rows(x: sg.Tensor["n m"], scale: sg.Tensor["m"]):
+    return shares(x, axis=-2) * scale
+
+
+@sg.function
+def picked(x: sg.Tensor["... c w*places"], t: sg.Int["... w*places"], *, places: sg.Static = 0):
+    taken = np.take_along_axis(x, np.expand_dims(t, -1 - places), axis=-1 - places)
+    return taken.sum()
+
+
+SHAPES = (  # axes that a pack holds, and packs that a static option counts
+    (shares, {}, {"x": ("...", "n")}),
+    (shares, {"axis": -2}, {"x": ("...", "m", "n")}),
+    (shares, {"axis": (-1, -3)}, {"x": ("...", "p", "m", "n")}),
+    (shares_of_rows, {}, {"x": ("n", "m"), "scale": ("m",)}),
+    (picked, {}, {"x": ("...", "c"), "t": ("...",)}),
+    (picked, {"places": 1}, {"x": ("...", "c", "w"), "t": ("...", "w")}),
+    (picked, {"places": 2}, {"x": ("...", "c", "w1", "w2"), "t": ("...", "w1", "w2")}),
+)
+
+
+@pytest.mark.parametrize(("declared", "static", "shapes"), SHAPES)
+def test_static_options_say_how_many_axes_there_are(declared, static, shapes) -> None:
+    function = declared.with_static(**static).function
+    assert {n: tuple(map(str, map(show, function.table[n].shape))) for n in function.inputs} == shapes
+
+
+@sg.function
+def every(x: sg.Tensor["n"], *, step: int = 2):
+    return x[::step] if isinstance(step, int) else step * x
+
+
+def test_an_option_of_each_call_can_be_fixed() -> None:
+    assert [o.name for o in every.function.options] == ["step"]
+    assert every.with_static(step=3).function.options == ()
+
+
+def test_an_input_can_be_left_out() -> None:
+    function = library.layer_norm.with_static(gain=None).function
+    assert function.inputs == ("x", "bias")
+
+
+def test_axes_are_counted_by_a_number() -> None:
+    with pytest.raises(DeclarationError, match=r"x has w\*places axes: .* places says how many, not 'two'"):
+        picked.with_static(places="two")
 
 
 def test_an_error_leaves_no_declaration_behind() -> None:

@@ -13,8 +13,8 @@ from symgrad.expr import Apply, indices, postorder, refs, show
 from symgrad.plan import plan
 from symgrad.plan.loops import If, Local, Loop, Note, expressions, flatten, nests, walk
 
-LIMITED = """conv1d conv2d conv3d depthwise_conv2d grouped_conv1d grouped_conv2d avg_pool1d avg_pool2d_padded max_pool1d
-    max_pool2d_padded local_response_norm tril triu cumsum cumprod logcumsumexp n_link_arm ctc_loss causal_attention
+LIMITED = """conv1d conv2d conv3d depthwise_conv2d avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d
+    local_response_norm tril triu cumsum cumprod logcumsumexp n_link_arm ctc_loss causal_attention
     exponential_moving_average pad_replicate causal_mask coulomb_energy""".split()
 
 

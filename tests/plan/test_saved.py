@@ -26,7 +26,12 @@ FORMULAS = {  # what `minimal`, `balanced` and `all` save beside inputs and outp
     "mlp": (library.mlp, "", "hidden", "hidden"),
     "attention": (library.attention, "", "weights", "weights"),
     "layer_norm": (library.layer_norm, "", "mean_x rstd", "rstd xhat"),
-    "cross_entropy": (library.cross_entropy, "", "max_logits sum_exp_logits", "sum_exp_logits exp_logits"),
+    "cross_entropy": (
+        library.cross_entropy,
+        "",
+        "sum_loss sum_own max_logits sum_exp_logits",
+        "counts own scores sum_loss sum_own max_logits sum_exp_logits",
+    ),
     "a maximum": ("f(x[n], w[n]): m = max[i](x[i]*w[i]); out = m**2", "", "m", "m"),
     "an argmax": ("f(x[n], w[n]): k = argmax[i](x[i]*w[i]); out = x[k]**2", "", "k", "k"),
     "an optional input": (

@@ -143,7 +143,7 @@ def reduced(kind: str, x: Any, axis: Axis = None, keepdims: bool = False) -> Tra
             i = axes_of(node.shape)[a] if is_pack(extent) else bound(len(over) + 1)
             over[i] = extent
             subscripts.append(i)
-    lead = 0 if axis is None else x._lead
+    lead = 0 if axis is None else x._lead - sum(a < x._lead for a in gone)
     if over:
         result = Traced(shared(kind, over, shape, read(node, subscripts), [node]), lead)
     else:
@@ -161,10 +161,11 @@ def var(x: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, correc
     x = traced(x)
     less = ddof if correction is None else correction
     squares = elementwise("pow", elementwise("sub", x, reduced("mean", x, axis, axis is not None)), 2)
-    if not less:
+    if not isinstance(less, Traced) and not less:
         return reduced("mean", squares, axis, keepdims)
     count = product(x._node.shape[a] for a in sorted(reduced_axes(x, axis)))
-    return reduced("sum", elementwise("div", squares, Traced(constant(count - less))), axis, keepdims)
+    less_one = elementwise("sub", Traced(constant(count)), less)
+    return reduced("sum", elementwise("div", squares, less_one), axis, keepdims)
 
 
 def std(x: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, correction: int | None = None) -> Traced:

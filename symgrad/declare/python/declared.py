@@ -25,8 +25,8 @@ from .formula import formula
 from .graph import Node, constant, input_of, packs_in, read, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
-from .signature import Signature, TensorType, read_signature
-from .values import Absent, Traced, traced
+from .signature import Signature, TensorType, read_signature, with_axes_of_pack, with_chosen_axes, with_fixed
+from .values import Absent, PackTooShort, Traced, traced
 
 Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
 
@@ -45,8 +45,13 @@ class Declared:
     ) -> None:
         functools.update_wrapper(self, python)
         self._text = text
-        self.signature: Signature = read_signature(python, text)
-        self.static: dict[str, Any] = {**self.signature.static, **(static or {})}
+        signature = with_fixed(read_signature(python, text), static or {})
+        self.static: dict[str, Any] = {**signature.static, **(static or {})}
+        self._absent = frozenset(inspect.signature(python).parameters) & self.static.keys() - {
+            *signature.static,
+            *signature.options,
+        }
+        self.signature: Signature = with_chosen_axes(signature, self.static, python.__name__)
 
     @property
     def name(self) -> str:
@@ -55,15 +60,32 @@ class Declared:
 
     @cached_property
     def function(self) -> Function:
-        """The Function that is declared; the Python function runs when this is first asked for."""
-        return replace(_trace(self), python=self.on_arrays)
+        """The Function that is declared; the Python function runs when this is first asked for.
+
+        It runs again with more axes where it asks for one that a pack holds: `x.sum(axis=-2)` of `x[..., n]`.
+        """
+        signature = self.signature
+        while True:
+            try:
+                return replace(_trace(self, signature), python=self.on_arrays)
+            except PackTooShort as short:
+                if signature.bare:
+                    raise
+                signature = with_axes_of_pack(signature, short.pack, short.more)
 
     def with_static(self, **values: Any) -> Declared:
-        """Return the declaration with static options fixed to other values: `softmax.with_static(axis=0)`."""
-        unknown = [k for k in values if k not in self.signature.static]
+        """Return the declaration with options fixed to values: `softmax.with_static(axis=-2)`.
+
+        One that is a number given at each call can be fixed, too, and is then no number of the call any more: to
+        whatever the Python function takes, as `conv2d.with_static(stride=(2, 1))`. An input that is fixed to None is
+        left out, as a call leaves it out: `layer_norm.with_static(gain=None)`.
+        """
+        absent = {name for name in self.signature.tensors if name in values and values[name] is None}
+        fixable = {**self.signature.static, **self.signature.options, **dict.fromkeys(absent)}
+        unknown = [k for k in values if k not in fixable]
         if unknown:
-            known = ", ".join(self.signature.static) or "none"
-            raise DeclarationError(f"{self.name} has no static option {unknown[0]}. Known: {known}.")
+            known = ", ".join(fixable) or "none"
+            raise DeclarationError(f"{self.name} has no option {unknown[0]}. Known: {known}.")
         return Declared(self.__wrapped__, self._text, {**self.static, **values})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -73,6 +95,10 @@ class Declared:
                 f"sg.generate({self.name}, to='numpy'); sg.load({self.name}) gives forward and backward to call."
             )
         return _inline(self, args, kwargs)
+
+    def keywords(self) -> dict[str, Any]:
+        """What the Python function is told of static options, and of inputs that are left out."""
+        return {name: Absent(name) if name in self._absent else value for name, value in self.static.items()}
 
     def on_arrays(self, **arguments: Any) -> Any:
         """What the Python function itself returns for arrays and numbers, given by name; the check asks for it.
@@ -147,10 +173,9 @@ def _located(scope: Scope) -> Iterator[None]:
         raise
 
 
-def _trace(declared: Declared) -> Function:
+def _trace(declared: Declared, signature: Signature) -> Function:
     draft = Draft(declared.name)
     scope = Scope(draft, {}, declared._code)
-    signature = declared.signature
     with _located(scope):
         sizes: dict[str, Expr] = {}
         arguments: dict[str, Any] = {}
@@ -159,7 +184,7 @@ def _trace(declared: Declared) -> Function:
             draft.input(name, shape, kind.dtype, kind.optional)
             draft.restrict(name, kind.interval)
             arguments[name] = Array(input_of(name, shape), packs_in(shape))
-        keywords: dict[str, Any] = dict(declared.static)
+        keywords: dict[str, Any] = declared.keywords()
         for name, default in signature.options.items():
             sizes[name] = draft.option(name, default)
             keywords[name] = Array(constant(sizes[name]))
@@ -191,6 +216,10 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Trace a call inside of another declaration as a part of it."""
     caller = current()
     assert caller is not None
+    numbers = declared.signature.options
+    fixed = {k: v for k, v in kwargs.items() if k in declared.static or k in numbers and isinstance(v, (str, tuple))}
+    if fixed:
+        declared = declared.with_static(**fixed)
     signature = declared.signature
     names = list(signature.tensors)
     given = dict(zip(names, args, strict=False))
@@ -213,7 +242,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
             lead = array._lead if signature.bare else _bind(declared, name, kind, array, known)
             arguments[name] = Array(array._node, lead)
     sizes = {dim: extents[0] for dim, (extents, _) in known.items() if len(extents) == 1}
-    keywords: dict[str, Any] = {**declared.static, **{k: v for k, v in kwargs.items() if k in declared.static}}
+    keywords: dict[str, Any] = declared.keywords()
     for name, default in signature.options.items():
         keywords[name] = as_array(traced(kwargs.get(name, default)))
         if keywords[name]._node.constant:

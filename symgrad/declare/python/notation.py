@@ -166,10 +166,16 @@ class _Tensor:
 
         return of
 
-    def new(self, shape: str, name: str | None = None) -> Building:
-        """Return an array of zeros that assignments fill: `out[...] += x`, `out[0] = y`; sizes as in `"n o 2*h"`."""
+    def new(self, shape: str | Sequence[Any], name: str | None = None) -> Building:
+        """Return an array of zeros that assignments fill: `out[...] += x`, `out[0] = y`.
+
+        shape  as in `"n o 2*h"`, or the extents, as in `(*x.shape, 2 * h)`
+        """
         scope = inside("sg.tensor.new")
         extents: list[Expr] = []
+        if not isinstance(shape, str):
+            extents = [size_of(e, "a shape") for e in shape]
+            return Building(Pieces(shape=tuple(extents), wish=name or "built"), packs_in(extents))
         for part in split_sizes(shape):
             if is_pack(part) and (part not in scope.sizes or extents):
                 raise DeclarationError(f"{part} is no pack of this declaration, or not in front.")

@@ -26,6 +26,7 @@ class TensorType:
     interval  that of its numbers
     called    what the interval calls it: the name of the parameter
     bare      it has no dims of its own
+    chosen    what gives the dims for static options, instead of them
     """
 
     dims: tuple[str, ...]
@@ -34,6 +35,7 @@ class TensorType:
     interval: Interval = REALS
     called: str = ""
     bare: bool = False
+    chosen: Callable[..., str] | None = None
 
     def __or__(self, other: object) -> TensorType:
         if other is not None:
@@ -62,7 +64,11 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
     for place, part in enumerate(parts):
         if is_pack(part) and place:
             raise DeclarationError(f'{what}["{text}"]: {part} stands for leading axes; it comes first.')
-        if not part.isdecimal() and part != "...":
+        size, _, option = part.partition("*")
+        if size and option:
+            check_name(option, "option")
+            check_name(size, "size")
+        elif not part.isdecimal() and part != "...":
             check_name(part.removeprefix("*"), "size")
         if part.isdecimal() and int(part) == 0:
             raise DeclarationError(f'{what}["{text}"]: an axis of size 0 holds nothing.')
@@ -71,11 +77,17 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
 
 class Tensor:
     """An array of real numbers: `sg.Tensor["n k"]`, `sg.Tensor["... 2"]`, `sg.Tensor["*batch d"]`, `sg.Tensor[""]`; of
-    those that are in a domain: `sg.Tensor["n", "> 0"]`, `sg.Tensor["n", ">= 0, < 1"]`."""
+    those that are in a domain: `sg.Tensor["n", "> 0"]`, `sg.Tensor["n", ">= 0, < 1"]`.
+
+    Static options say how many axes there are, `sg.Tensor["n c w*places"]`, or choose the sizes:
+    `sg.Tensor[lambda groups: "o c" if groups == 1 else "o d"]`.
+    """
 
     dtype = Dtype.REAL
 
-    def __class_getitem__(cls, given: str | tuple[str, str]) -> TensorType:
+    def __class_getitem__(cls, given: str | tuple[str, str] | Callable[..., str]) -> TensorType:
+        if callable(given):
+            return TensorType((), cls.dtype, chosen=given)
         if not isinstance(given, tuple):
             return TensorType(_dims(given, cls.__name__), cls.dtype)
         dims, *domain = given
@@ -161,6 +173,53 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
     known = {n: scalar if t is None else t for n, t in tensors.items()}
     known = {n: replace(t, dims=scalar.dims) if t.bare else t for n, t in known.items()}
     return Signature(known, options, static, bare)
+
+
+def with_fixed(signature: Signature, fixed: Mapping[str, Any]) -> Signature:
+    """The signature in which the options of `fixed` are static, and the inputs that are None there are left out."""
+    tensors = {name: kind for name, kind in signature.tensors.items() if name not in fixed}
+    options = {name: default for name, default in signature.options.items() if name not in fixed}
+    static = {**signature.static, **{name: fixed[name] for name in fixed if name in signature.options}}
+    return replace(signature, tensors=tensors, options=options, static=static)
+
+
+def with_chosen_axes(signature: Signature, static: Mapping[str, Any], function: str) -> Signature:
+    """The signature with the axes that static options choose: as many `w` for each `w*places` as `places` says.
+
+    Of `x: sg.Tensor["n c w*places"]` that are `x[n, c]` for places=0, `x[n, c, w]` for 1, `x[n, c, w1, w2]` for 2.
+    """
+    tensors: dict[str, TensorType] = {}
+    for name, kind in signature.tensors.items():
+        if kind.chosen:
+            wanted = {option: static.get(option) for option in inspect.signature(kind.chosen).parameters}
+            kind = replace(kind, dims=_dims(kind.chosen(**wanted), f"{function}: {name}"))
+        parts = (_counted(part, static, f"{function}: {name}") for part in kind.dims)
+        tensors[name] = replace(kind, dims=tuple(d for part in parts for d in part))
+    return replace(signature, tensors=tensors)
+
+
+def _counted(part: str, static: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    size, _, option = part.partition("*")
+    if not size or not option:
+        return (part,)
+    count = static.get(option)
+    if not isinstance(count, int) or count < 0:
+        raise DeclarationError(f"{where} has {part} axes: a static option {option} says how many, not {count!r}.")
+    return (size,) if count == 1 else tuple(f"{size}{k + 1}" for k in range(count))
+
+
+def with_axes_of_pack(signature: Signature, pack: str, more: int) -> Signature:
+    """The signature in which `more` axes at the end of a pack have names of their own."""
+    taken = {*signature.tensors, *signature.options, *(d for kind in signature.tensors.values() for d in kind.dims)}
+    free = [letter for letter in "nmpqrstuvwabcdefgh" if letter not in taken]
+    names = tuple(reversed(free[:more]))
+    if len(names) < more:
+        raise DeclarationError(f"an axis {more} places inside of {pack} is asked for; the signature names no such.")
+    tensors = {
+        name: replace(kind, dims=(pack, *names, *kind.dims[1:])) if kind.dims[:1] == (pack,) else kind
+        for name, kind in signature.tensors.items()
+    }
+    return replace(signature, tensors=tensors)
 
 
 def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType] | None) -> TensorType | None:

@@ -17,7 +17,7 @@ from ...ir import Dtype
 from ...later import of_numpy
 from ...ops import OPS
 from ...ops.limits import INFINITY
-from .graph import Node, Pieces, Value, axes_of, constant, read, shown, value
+from .graph import Node, Pieces, Value, axes_of, constant, packs_in, read, shown, value
 from .scope import current
 
 
@@ -136,17 +136,28 @@ def is_condition(x: Any) -> bool:
     return isinstance(node.body, Apply) and OPS[node.body.op].result == "bool"
 
 
+class PackTooShort(DeclarationError):
+    """An axis is asked for that a pack holds: the input has at least `more` axes at the end of `pack`."""
+
+    def __init__(self, message: str, pack: str, more: int) -> None:
+        super().__init__(message)
+        self.pack, self.more = pack, more
+
+
 def axis_of(x: Traced, axis: int) -> int:
-    """The position of an axis as NumPy counts it; with a pack in front only from the end."""
+    """The position of an axis as NumPy counts it; with a pack in front only from the end.
+
+    Raises PackTooShort where the axis is one of the pack's.
+    """
     rank = x._node.rank
     if not isinstance(axis, Integral):
         raise DeclarationError(f"axis {axis} of {x!r}: one axis is asked for, a number.")
-    if x._lead and (axis >= 0 or axis < x._lead - rank):
-        raise DeclarationError(
-            f"axis {axis} of {x!r}: with `...` in front count from the end, -1 to {x._lead - rank}."
-            if rank > x._lead
-            else f"axis {axis} of {x!r}: it has no axis but `...`."
-        )
+    if x._lead and axis >= 0:
+        raise DeclarationError(f"axis {axis} of {x!r}: with `...` in front count from the end, -1 for the last axis.")
+    packs = packs_in(x._node.shape)
+    if packs and axis < packs - rank:
+        pack = show(x._node.shape[0])
+        raise PackTooShort(f"axis {axis} of {x!r}: it has no axis but `{pack}` there.", pack, packs - rank - axis)
     if not -rank <= axis < rank:
         raise DeclarationError(f"axis {axis} of {x!r}, which has {rank} axes.")
     return axis % rank

@@ -6,6 +6,7 @@ broadcast expression, einsum.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, ref, signed_factors, values
@@ -105,7 +106,7 @@ class Speller(Operands):
             for i in missing:
                 fixed, under = _counted(fixed, under, extents[i])
             mean = [extents[i] for i in reduced if i in value.labels]
-            if mean and all(any(u is m for u in under) for m in mean):
+            if mean and not Counter(mean) - Counter(under):
                 for m in mean:
                     under.remove(m)
                 kind = "mean"
