@@ -36,7 +36,7 @@ def measure(x: Any, true: Any, found: Any, said: str = "") -> Measured:
     lost = ~np.isfinite(found) & np.isfinite(true)
     ulps[lost] = 2.0**WORST
     place = np.argmax(ulps, axis=0)
-    across = range(x.shape[1])
+    across = range(true.shape[1])
     return Measured(
         np.log2(ulps + 1).mean(axis=0),
         ulps.max(axis=0),

@@ -10,7 +10,6 @@ peer's version has changed; symgrad's code is printed and run each time. README.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import platform
 import sys
 import warnings
@@ -20,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cache import ROOT, kept
 from formulas import FORMULAS, Formula
 from measure import Measured, measure
 from report import document, listing
 from systems import PEERS, SYSTEMS
 from truth import SAMPLES, truths
-
-ROOT = Path(__file__).resolve().parents[2]
+from wider import section
 
 
 def main() -> None:
@@ -49,19 +48,19 @@ def main() -> None:
             x, true, left_out = kept(
                 asked.cache,
                 f"{formula.text} {sample} {asked.points}",
-                "truth",
+                "value and gradient",
                 lambda f=formula, s=sample: truths(f, s, asked.points),
             )
             undecided += int(left_out)
             for system in systems:
-                results[formula.name, sample, system] = measure(x, true, *gradient(asked, formula, sample, system, x))
+                found = gradient(asked, formula, sample, system, x)
+                results[formula.name, sample, system] = measure(x, true[:, 1:], *found)
     print(file=sys.stderr)
     print(listing(formulas, systems, samples, results))
     out = asked.out or (ROOT / "docs" / "accuracy.md" if set(systems) == set(SYSTEMS) and not asked.only else None)
     if out:
-        out.write_text(
-            document(formulas, systems, samples, results, asked.points, undecided, _versions(systems)), encoding="utf-8"
-        )
+        text = document(formulas, systems, samples, results, asked.points, undecided, _versions(systems))
+        out.write_text(text + section(asked.cache), encoding="utf-8")
 
 
 def _versions(systems: Sequence[str]) -> str:
@@ -87,19 +86,6 @@ def gradient(asked: Any, formula: Formula, sample: str, system: str, x: Any) -> 
         return found()[0], ""
     except Exception as error:  # a system that refuses a formula loses all bits, and says why
         return np.full(x.shape, np.nan, x.dtype), f"{type(error).__name__}: {error}".splitlines()[0]
-
-
-def kept(folder: Path, text: str, what: str, make: Any) -> Any:
-    """The arrays of `make()`, from a file if they were made before."""
-    path = folder / f"{hashlib.sha256(f'{text} {what}'.encode()).hexdigest()[:20]}.npz"
-    if not path.exists():
-        made = make()
-        part = path.with_suffix(".part.npz")
-        np.savez(part, *made)
-        part.replace(path)
-        return made
-    with np.load(path) as file:
-        return tuple(file[name] for name in file.files)
 
 
 if __name__ == "__main__":
