@@ -41,7 +41,7 @@ from .ir import Derivative, Function, as_declared, names_of, single, with_names
 from .kinds import DERIVED, SPARSE, is_sparse, kind_of
 from .later import sympy
 from .records import dataclass, replace
-from .simplify import shorter, simplify, stable
+from .simplify import SEARCHED, shorter, simplify, stable
 
 Declaration = Function | Declared
 
@@ -72,7 +72,10 @@ def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
 
     defaults  as they are printed: 1 and 1.0 are equal
     """
-    return simplify(differentiate(stable(function)))
+    found = stable(function)
+    if all(SEARCHED not in e.rewrites for e in found.statements):
+        return simplify(differentiate(found))
+    return simplify(differentiate(found), beside=simplify(differentiate(stable(function, searched=False))))
 
 
 def as_function(declaration: Declaration) -> Function:

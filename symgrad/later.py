@@ -40,10 +40,11 @@ def of_numpy(x: object) -> Any:
 
 
 if TYPE_CHECKING:
+    import flint as flint
     import mpmath
     import numpy as np
     import sympy
     from mpmath import mp
 else:
-    mpmath, np, sympy = Later("mpmath"), Later("numpy"), Later("sympy")
+    flint, mpmath, np, sympy = Later("flint"), Later("mpmath"), Later("numpy"), Later("sympy")
     mp = _Precise()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..expr import ONE, ZERO, apply, select
-from ..later import mp, mpmath, np, sympy
+from ..later import flint, mp, mpmath, np, sympy
 from . import errors
 from .row import LARGE, Op, Partials, exponential, real
 
@@ -59,7 +59,16 @@ def _ring(name: str, noun: str, between: str, value: Callable[[Any, Any], Any], 
           partials: Callable[..., Partials], **columns: Any) -> Op:  # fmt: skip
     """The row of a sum, a difference or a product."""
     return Op(name, 2, value, partials, value, kind="arithmetic", noun=noun, between=between, cost=1, integral=True,
-              error=error, ieee=value, **columns)  # fmt: skip
+              error=error, ieee=value, ball=value, **columns)  # fmt: skip
+
+
+WHOLE = 2**20  # of a larger power a ball is that of a logarithm
+
+
+def _power_of_balls(a: Any, b: Any) -> Any:
+    if b.is_integer() and abs(b) < WHOLE:
+        return a ** int(b.unique_fmpz())
+    return a.sqrt() ** int((2 * b).unique_fmpz()) if (2 * b).is_integer() else (b * a.log()).exp()
 
 
 def _of_integers(name: str, value: Callable[[Any, Any], Any], twin: Any, *names: str) -> Op:
@@ -68,7 +77,8 @@ def _of_integers(name: str, value: Callable[[Any, Any], Any], twin: Any, *names:
 
 ARITHMETIC: tuple[Op, ...] = (
     Op("pi", 0, lambda: +mp.pi, None, lambda: sympy.pi, spell={"numpy": "np.pi", "torch": "torch.pi", "c": "PI"},
-       kind="number", cost=0, error=errors.constant),
+       kind="number", cost=0, error=errors.constant,
+       ball=lambda: flint.arb.pi()),
     # arithmetic
     _ring("add", "sum", "plus", lambda a, b: a + b, errors.summed, lambda a, b, y: (ONE, ONE), associative=True,
           scans=True, reduction="sum"),
@@ -77,14 +87,17 @@ ARITHMETIC: tuple[Op, ...] = (
           scans=True, reduction="prod"),
     Op("div", 2, real(lambda a, b: a / b), lambda a, b, y: (1 / b, -y / b), lambda a, b: a / b, domain="y != 0",
        inside=(None, 1), kind="arithmetic", noun="quotient", between="over", cost=3, error=errors.divided,
-       ieee=_quotient),
+       ieee=_quotient,
+       ball=lambda a, b: a / b),
     Op("neg", 1, lambda x: -x, lambda x, y: (-ONE,), lambda x: -x, kind="arithmetic", noun="negative", cost=1,
-       integral=True, monotone=-1, error=errors.largest, ieee=lambda a: -a),
+       integral=True, monotone=-1, error=errors.largest, ieee=lambda a: -a,
+       ball=lambda x: -x),
     Op("pow", 2, power,
        lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)),
                         select(apply("and", apply("eq", a, 0), apply("ge", b, 0)), ZERO, y * apply("log", a))),
        lambda a, b: a**b, names=("power",), domain="x > 0, or y an integer", inside=(1, None), kind="power",
-       noun="power", error=errors.power),
+       noun="power", error=errors.power,
+       ball=_power_of_balls),
     _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),
     _of_integers("mod", lambda a, b: a % b, "Mod", "Mod", "remainder"),
     # comparison and logic

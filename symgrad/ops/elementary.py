@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..expr import ONE, ZERO, Const, Expr, apply, ref, select
-from ..later import mp, mpmath, sympy
+from ..later import flint, mp, mpmath, sympy
 from . import errors
 from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
 
@@ -47,7 +47,8 @@ _ROOT_OF_SUM = Helper(
 
 def _logarithm(name: str, base: int, value: Any, twin: Callable[[Any], Any]) -> Op:
     return function(name, lambda x, y: 1 / (x * apply("log", base)), twin, lambda x: log(x) / value(), domain="x > 0",
-                    inside=(1,), monotone=1, error=errors.of_numbers)  # fmt: skip
+                    inside=(1,), monotone=1, error=errors.of_numbers,
+                    ball=lambda x: x.log() / flint.arb(base).log())  # fmt: skip
 
 
 def _inverse(name: str, slope: Callable[[Expr, Expr], Expr], **columns: Any) -> Op:
@@ -66,7 +67,8 @@ ELEMENTARY: tuple[Op, ...] = (
     function("exp", lambda x, y: y, value=exponential, spell={"c loops": "vector_exp"}, inside=(0,), nonnegative=True,
              grows="right", monotone=1, of_logs=True, error=errors.by_size),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
-             spell={"jax": "jnp.power(2, {})"}, inside=(0,), nonnegative=True, grows="right", monotone=1),
+             spell={"jax": "jnp.power(2, {})"}, inside=(0,), nonnegative=True, grows="right", monotone=1,
+             ball=lambda x: (x * flint.arb.const_log2()).exp()),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=(0,), grows="right",
              spell={"c batches": "vector_expm1"}, monotone=1, error=errors.grows),
     function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=(1,), monotone=1,
@@ -78,7 +80,8 @@ ELEMENTARY: tuple[Op, ...] = (
     # log(x / y) where x / y need not be in the range
     Op("log_ratio", 2, real(lambda x, y: log(x / y)), lambda x, y, result: (1 / x, -1 / y),
        lambda x, y: sympy.log(x / y), expand=_log_ratio, domain="x / y > 0", inside=(1, 1), series=False,
-       error=errors.log_ratio),
+       error=errors.log_ratio,
+       ball=lambda x, y: (x / y).log()),
     # roots
     function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), nonnegative=True, monotone=1,
              error=errors.root, ieee=lambda a: math.sqrt(a) if a >= 0 else math.nan),
@@ -87,25 +90,29 @@ ELEMENTARY: tuple[Op, ...] = (
              expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), steep=True, monotone=1, series=False),
     Op("hypot", 2, real(lambda a, b: mp.hypot(a, b)), lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
        lambda a, b: sympy.sqrt(a**2 + b**2), kinks=origin("x == y == 0"), associative=True, nonnegative=True,
-       error=errors.summed),
+       error=errors.summed,
+       ball=lambda a, b: (a * a + b * b).sqrt()),
     # sqrt(x**2 + y z) whose terms neither overflow nor underflow
     Op("root_of_sum", 3, real(lambda u, v, w: mp.sqrt(u * u + v * w)),
        lambda u, v, w, y: (u / y, w / (2 * y), v / (2 * y)), lambda u, v, w: sympy.sqrt(u**2 + v * w),
        spell=everywhere("root_of_sum"), helper=_ROOT_OF_SUM, domain="x**2 + y*z >= 0", inside=(1, 0, None),
-       nonnegative=True, series=False),
+       nonnegative=True, series=False,
+       ball=lambda u, v, w: (u * u + v * w).sqrt()),
     # trigonometry
     function("sin", lambda x, y: apply("cos", x), spell={"c batches": "vector_sin"}, error=errors.flat),
     function("cos", lambda x, y: -apply("sin", x), spell={"c batches": "vector_cos"}, error=errors.flat),
     # 1 - cos(x) with all its digits
     function("versin", lambda x, y: apply("sin", x), lambda x: 1 - sympy.cos(x), lambda x: 2 * mp.sin(x / 2) ** 2,
-             expand=lambda x: 2 * apply("sin", x / 2) ** 2, nonnegative=True, error=errors.flat),
+             expand=lambda x: 2 * apply("sin", x / 2) ** 2, nonnegative=True, error=errors.flat,
+             ball=lambda x: 2 * (x / 2).sin() ** 2),
     function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", error=errors.of_numbers),
     _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=1),
     _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=-1),
     _inverse("atan", lambda x, y: 1 / (1 + x**2), monotone=1, error=errors.flat),
     Op("atan2", 2, real(lambda a, b: mp.atan2(a, b)),
        lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), "atan2",
-       names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"), error=errors.of_numbers),
+       names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"), error=errors.of_numbers,
+       ball=lambda a, b: flint.arb.atan2(a, b)),
     # hyperbolic functions
     function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=(0,), grows="both", monotone=1,
              error=errors.grows),
@@ -113,12 +120,14 @@ ELEMENTARY: tuple[Op, ...] = (
              error=errors.grows),
     # cosh(x) - 1 with all its digits
     function("coshm1", lambda x, y: apply("sinh", x), lambda x: sympy.cosh(x) - 1, lambda x: 2 * sinh(x / 2) ** 2,
-             expand=lambda x: 2 * apply("sinh", x / 2) ** 2, nonnegative=True, grows="both", error=errors.grows),
+             expand=lambda x: 2 * apply("sinh", x / 2) ** 2, nonnegative=True, grows="both", error=errors.grows,
+             ball=lambda x: 2 * (x / 2).sinh() ** 2),
     function("tanh", lambda x, y: 1 - y**2, spell={"c loops": "vector_tanh"}, monotone=1, error=errors.flat),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
     function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: 1 / cosh(x) ** 2,
              expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
-             nonnegative=True),
+             nonnegative=True,
+             ball=lambda x: 1 / x.cosh() ** 2),
     _inverse("asinh", lambda x, y: 1 / apply("hypot", x, 1), monotone=1, error=errors.flat),
     _inverse("acosh", lambda x, y: 1 / apply("sqrt", (x - 1) * (x + 1)), domain="x >= 1", inside=(2,), monotone=1),
     _inverse("atanh", lambda x, y: 1 / ((1 - x) * (1 + x)), domain="-1 < x < 1", inside=(0,), monotone=1,

@@ -31,7 +31,8 @@ _AT_ZERO = jump("x == 0", lambda x: bool(x == 0), 0)
 KINKS: tuple[Op, ...] = (
     Op("abs", 1, abs, lambda x, y: (apply("sign", x),), "Abs", names=("Abs",),
        spell={"numpy": "np.abs", "c": "fabs"}, kinks=_AT_ZERO, integral=True, nonnegative=True, error=errors.largest,
-       ieee=abs),
+       ieee=abs,
+       ball=abs),
     Op("sign", 1, lambda x: int(x > 0) - int(x < 0) if x == x else x, None, "sign", kinks=_AT_ZERO, cost=3,
        monotone=1, error=errors.signed),
     function("floor", None, kinks=step("x is an integer"), monotone=1),

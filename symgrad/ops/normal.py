@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..expr import HALF, ZERO, Expr, apply, const, ref, select
-from ..later import mp, mpmath, sympy
+from ..later import flint, mp, mpmath, sympy
 from . import errors
 from .row import Helper, Op, Polynomial, everywhere, function, special
 
@@ -210,41 +210,54 @@ def _in_two_factors(halved: bool) -> Helper:
     )
 
 
+def _tail_in_balls(x: Any) -> Any:
+    """The normal distribution function."""
+    return (-x / flint.arb(2).sqrt()).erfc() / 2
+
+
 NORMAL: tuple[Op, ...] = (
     # exp(-x**2) and exp(-x**2/2) of inputs; torch and JAX, which are used with few digits, have no function for them
     function("bell", lambda x, y: -2 * x * y, lambda x: sympy.exp(-(x**2)), _bell_value,
              spell={"numpy": "_bell", "jax": "", "c": "bell", "c batches": "vector_bell"},
-             helper=_in_two_factors(halved=False), expand=lambda x: _exp(-(x**2)), nonnegative=True, series=False),
+             helper=_in_two_factors(halved=False), expand=lambda x: _exp(-(x**2)), nonnegative=True, series=False,
+             ball=lambda x: (-x * x).exp()),
     function("normal_bell", lambda x, y: -x * y, lambda x: sympy.exp(-(x**2) / 2),
              lambda x: _bell_value(x / mp.sqrt(2)),
              spell={"numpy": "_normal_bell", "jax": "", "c": "normal_bell", "c batches": "vector_normal_bell"},
-             helper=_in_two_factors(halved=True), expand=lambda x: _exp(-(x**2) / 2), nonnegative=True, series=False),
+             helper=_in_two_factors(halved=True), expand=lambda x: _exp(-(x**2) / 2), nonnegative=True, series=False,
+             ball=lambda x: (-x * x / 2).exp()),
     function("erf", lambda x, y: 2 * apply("exp", -(x**2)) / apply("sqrt", _pi), spell=special("erf"), monotone=1,
              error=errors.flat),
     function("erfc", lambda x, y: -2 * apply("exp", -(x**2)) / apply("sqrt", _pi),
              spell={**special("erfc"), "c batches": "vector_erfc"}, nonnegative=True, monotone=-1,
              error=errors.by_slope(lambda size, s: size + max(s, 0) + 3)),
     function("erfcx", lambda x, y: 2 * x * y - 2 / _root(_pi), lambda x: sympy.exp(x**2) * sympy.erfc(x), _scaled,
-             spell={**everywhere("erfcx"), **special("erfcx")}, helper=_ERFCX, nonnegative=True, monotone=-1),
+             spell={**everywhere("erfcx"), **special("erfcx")}, helper=_ERFCX, nonnegative=True, monotone=-1,
+             ball=lambda x: (x * x).exp() * x.erfc()),
     function("erfinv", lambda x, y: _root(_pi) / 2 * apply("exp", y**2), spell=special("erfinv"), domain="-1 < x < 1",
              inside=(0,), sampled=False, monotone=1, series=False),
     function("ndtr", lambda x, y: _gauss(x), lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
              lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
              spell={"numpy": "special.ndtr", "jax": "_ndtr", "c": "ndtr", "c batches": "vector_ndtr"}, helper=_NDTR,
-             expand=lambda x: apply("erfc", -x / _ROOT2) / 2, nonnegative=True, monotone=1),
+             expand=lambda x: apply("erfc", -x / _ROOT2) / 2, nonnegative=True, monotone=1,
+             ball=_tail_in_balls),
     # SciPy's and torch's own lose x**2 units in the last place far above 0, that of JAX 1e-11 far below
     function("log_ndtr", lambda x, y: apply("inverse_mills", x),
              lambda x: sympy.log(sympy.erfc(-x / sympy.sqrt(2)) / 2),
-             _log_ndtr, spell=everywhere("log_ndtr"), helper=_LOG_NDTR, monotone=1),
+             _log_ndtr, spell=everywhere("log_ndtr"), helper=_LOG_NDTR, monotone=1,
+             ball=lambda x: _tail_in_balls(x).log()),
     function("inverse_mills", lambda x, y: -y * (x + y),
              lambda x: sympy.sqrt(2 / sympy.pi) * sympy.exp(-(x**2) / 2) / sympy.erfc(-x / sympy.sqrt(2)),
              lambda x: _hazard(-x / mp.sqrt(2)) / mp.sqrt(2), spell=everywhere("inverse_mills"), helper=_INVERSE_MILLS,
-             nonnegative=True, monotone=-1),
+             nonnegative=True, monotone=-1,
+             ball=lambda x: (-x * x / 2).exp() / (2 * flint.arb.pi()).sqrt() / _tail_in_balls(x)),
     function("log_erfc", lambda x, y: -apply("erfc_hazard", x), lambda x: sympy.log(sympy.erfc(x)), _log_erfc,
-             spell=everywhere("log_erfc"), helper=_LOG_OF_ERFC, monotone=-1),
+             spell=everywhere("log_erfc"), helper=_LOG_OF_ERFC, monotone=-1,
+             ball=lambda x: x.erfc().log()),
     function("erfc_hazard", lambda x, y: y * (y - 2 * x),
              lambda x: 2 / sympy.sqrt(sympy.pi) * sympy.exp(-(x**2)) / sympy.erfc(x), _hazard,
-             spell=everywhere("erfc_hazard"), helper=_ERFC_HAZARD, nonnegative=True, monotone=1),
+             spell=everywhere("erfc_hazard"), helper=_ERFC_HAZARD, nonnegative=True, monotone=1,
+             ball=lambda x: 2 / flint.arb.pi().sqrt() * (-x * x).exp() / x.erfc()),
     function("ndtri", lambda x, y: _root(2 * _pi) * apply("exp", y**2 / 2),
              lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1), lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
              spell=special("ndtri"), domain="0 < x < 1", inside=(0.5,), sampled=False, monotone=1, series=False),

@@ -34,5 +34,6 @@ QUOTIENTS: tuple[Op, ...] = (
         spell=everywhere("inversion"),
         helper=_INVERSION,
         kinks=origin("x == y == 0"),
+        ball=lambda x, y: x / (x * x + y * y),
     ),
 )

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..expr import COMMUTATIVE, ONE, Expr, apply, select
-from ..later import mp, mpmath
+from ..later import flint, mp, mpmath
 from ..later import sympy as sympy_module
 from ..records import dataclass
 from .errors import Bound
@@ -111,6 +111,8 @@ class Op:
                 mpmath, or is nothing that a formula is written in
     error       how the errors of its arguments pass through it; None: by two computations with different digits
     ieee        its value in doubles where processors compute it, rounded correctly
+    ball        its value in balls of python-flint, numbers with a bound of their error, where these have no method of
+                that name
     """
 
     name: str
@@ -144,11 +146,17 @@ class Op:
     series: bool = True
     error: Bound | None = None
     ieee: Callable[..., float] | None = None
+    ball: Callable[..., Any] | None = None
 
     @property
     def twin(self) -> Any:
         """The same function in SymPy."""
         return getattr(sympy_module, self.sympy) if isinstance(self.sympy, str) else self.sympy
+
+    @property
+    def in_balls(self) -> Callable[..., Any] | None:
+        """Its value in balls; None of an operator that has none."""
+        return self.ball or getattr(flint.arb, self.name, None)
 
     @property
     def commutative(self) -> bool:

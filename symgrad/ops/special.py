@@ -11,12 +11,23 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, select, value_of
+from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, ref, select, value_of
 from ..later import mp, mpmath, sympy
 from . import errors
-from .row import Op, cosh, expm1, exponential, function, jump, log, nonzero, origin, real, special
+from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, jump, log, nonzero, origin, real, special
 
 _pi = apply("pi")
+_size, _near, _far = map(ref, ("size", "near", "far"))
+
+_LOG_COSH = Helper(
+    "log(cosh(x)): near 0 by the square of a sinh, whose digits are kept; far out without a cosh, which overflows.",
+    (
+        ("size", apply("abs", ref("x"))),
+        ("near", apply("log1p", 2 * apply("sinh", apply("minimum", _size, 1) / 2) ** 2)),
+        ("far", _size + apply("log1p", apply("exp", -2 * _size)) - apply("log", 2)),
+        ("result", select(apply("lt", _size, 1), _near, _far)),
+    ),
+)
 
 
 def _pole(x: Any) -> bool:
@@ -232,24 +243,28 @@ SPECIAL: tuple[Op, ...] = (
              domain="exp(1)*x > -1", inside=(1,), sampled=False, monotone=1, series=False),
     # without a gap at 0, without overflow
     function("log1mexp", lambda x, y: 1 / apply("expm1", x), lambda x: sympy.log(1 - sympy.exp(-x)),
-             lambda x: log(-expm1(-x)), expand=_by_log1p, domain="x > 0", inside=(1,), monotone=1, series=False),
+             lambda x: log(-expm1(-x)), expand=_by_log1p, domain="x > 0", inside=(1,), monotone=1, series=False,
+             ball=lambda x: (-(-x).expm1()).log()),
     function("sinc", lambda x, y: (apply("cos", _pi * x) - y) / nonzero(x), lambda x: sympy.sinc(sympy.pi * x),
              lambda x: mp.sincpi(x), spell={"numpy": "np.sinc", "torch": "torch.sinc"},
-             expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x))),
+             expand=lambda x: select(apply("eq", x, 0), ONE, apply("sin", _pi * x) / (_pi * x)),
+             ball=lambda x: x.sinc_pi()),
     Op("logaddexp", 2, real(_logaddexp), lambda a, b, y: (apply("sigmoid", a - b), apply("sigmoid", b - a)),
        lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
        spell={"numpy": "np.logaddexp", "torch": "torch.logaddexp"},
        expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -_apart(a, b))),
        of_logs=True, associative=True, scans=True, reduction="logsumexp", series=False,
-       error=errors.log_of_sum),
+       error=errors.log_of_sum,
+       ball=lambda a, b: (a.exp() + b.exp()).log()),
     function("log_cosh", lambda x, y: apply("tanh", x), lambda x: sympy.log(sympy.cosh(x)),
-             lambda x: mp.log(cosh(x)), nonnegative=True,
-             expand=lambda x: apply("abs", x) + apply("log1p", apply("exp", -2 * apply("abs", x))) - apply("log", 2)),
+             lambda x: mp.log(cosh(x)), nonnegative=True, spell=everywhere("log_cosh"), helper=_LOG_COSH,
+             ball=lambda x: x.cosh().log()),
     Op("xlogy", 2, real(lambda a, b: a * 0 if a == 0 else a * log(b)),
        lambda a, b, y: (_unless_nothing(a, b, apply("log", b)), _unless_nothing(a, b, a / b)),
        lambda a, b: a * sympy.log(b),
        spell=special("xlogy"), expand=lambda a, b: select(apply("eq", a, 0), ZERO, a * apply("log", b)),
-       domain="y > 0, or x == 0", inside=(None, 1), kinks=origin("x == y == 0")),
+       domain="y > 0, or x == 0", inside=(None, 1), kinks=origin("x == y == 0"),
+       ball=lambda a, b: a * b.log()),
 )  # fmt: skip
 
 # nothing that a user writes

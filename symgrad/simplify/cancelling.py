@@ -46,6 +46,7 @@ from ..later import mp, mpmath
 from ..numerics.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..ops import OPS, is_call
 from ..ops.row import nonzero
+from ..precision import better, fewest, operations
 from ..records import replace
 from .denominator import by_roots, least, symbols, together
 from .orders import reordered, unrolled
@@ -79,9 +80,11 @@ LONGER = 4  # operations that it may have more
 SHORTER = 2  # operations that it has less, to be taken though it saves no bits
 
 
-def with_cancelled(derivative: Derivative, function: Function, sharing: Collection[str] = ()) -> Function:
+def with_cancelled(
+    derivative: Derivative, function: Function, sharing: Collection[str] = (), beside: Derivative | None = None
+) -> Function:
     """`function`, the simplified joint equations of `derivative`, with the gradients in the form that loses less, but
-    for those that are `sharing` what they compute.
+    for those that are `sharing` what they compute; `beside` has the same of the formula as it was written.
 
     Only those that are computed from inputs, number by number: what a reduction gives is as wrong as it is anyway, and
     the components of a vector belong together as they are written.
@@ -96,6 +99,7 @@ def with_cancelled(derivative: Derivative, function: Function, sharing: Collecti
         for e in derivative.primal.statements
         if operator(e.body) == "select" and e.target in function.elementwise
     ]
+    as_written = _Inlined(beside) if beside is not None else None
     rewrites = (over_squares(), differences_first(derivative.primal.inputs), double_angles())
     statements, changed = [], False
     for e in function.statements:
@@ -110,8 +114,14 @@ def with_cancelled(derivative: Derivative, function: Function, sharing: Collecti
             if other is None and of_inputs and body is not e.body:
                 other = filled_sums(body, numbers)
             if other is None and of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
-                other = most_accurate_form(body, well_scaled)
+                other = _searched(body, e.body, well_scaled)
                 form = body if other is None else other
+                written = None if as_written is None else as_written.body(e)
+                if written is not None and written is not body:
+                    again = _searched(written, e.body, well_scaled)
+                    plain = written if again is None else again
+                    branches = any(operator(n) == "select" for n in computed(body))  # slopes through these read badly
+                    other = form = plain if branches else fewest((form, plain), written, well_scaled)
                 known: dict[Expr, Expr] = dict(results)
                 other = next((f for f in by_result(form, results) if _as_good(f, form, known, well_scaled)), other)
             form = e.body if other is None else other
@@ -125,6 +135,31 @@ def with_cancelled(derivative: Derivative, function: Function, sharing: Collecti
     first = [e for e in statements if e.target in forward]
     gradient = with_reuse(first, [e for e in statements if e.target not in forward], function)
     return replace(function, statements=(*first, *gradient))
+
+
+def _searched(body: Expr, shared: Expr, well_scaled: frozenset[str]) -> Expr | None:
+    """Another form of `body` that loses less, by rearranging it, or else by the rules of accuracy; which is hardly
+    longer than what it is `shared` with others."""
+    found = most_accurate_form(body, well_scaled)
+    last = better(body if found is None else found, well_scaled, length=operations(shared))
+    return found if last is None else last
+
+
+class _Inlined:
+    """The equations of a derivative, in terms of what is given."""
+
+    def __init__(self, derivative: Derivative) -> None:
+        function = derivative.function
+        self.locals = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
+        self.inputs = {*function.inputs}
+
+    def body(self, e: Equation) -> Expr | None:
+        """What the tensor of an equation is computed from here; None where that is not one such formula."""
+        own = self.locals.get(e.target)
+        if own is None or own.reduced or len(own.subscripts) != len(e.subscripts):
+            return None
+        body = _inlined(substitute(own.body, dict(zip(own.subscripts, e.subscripts, strict=True))), self.locals)
+        return body if all(r.name in self.inputs for r in refs(body) if r.subscripts) else None
 
 
 def _suspect(body: Expr) -> bool:

@@ -340,7 +340,7 @@ def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Ex
     def place(pair: tuple[sympy.Poly, int]) -> tuple[int, int, list[int]]:
         terms, written = len(pair[0].terms()), atoms.write(pair[0]).key
         there = order.index(written) if terms == 1 and written in order else len(order)
-        return terms, there, [-x for x in pair[0].LM(order="lex").exponents]
+        return terms, there, [-x for x in pair[0].LM().exponents]
 
     return value * product(_power(atoms.write(f), int(k)) for f, k in sorted(found, key=place))
 

@@ -34,6 +34,7 @@ from ..expr.names import Names, fresh_letters
 from ..ir import Equation, Function, Role, Tensor, alive, names_of, on_demand, range_of, rewritten, spans
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
+from ..precision import better
 from ..records import replace
 from .cancelling import overflowing
 from .domain import in_domain
@@ -44,26 +45,29 @@ from .softmax import softmax
 from .table import OF_INPUTS, SCALED, STABLE, Identity, stable_form
 from .tails import by_tails
 
+SEARCHED = "fewest bits lost"
 LARGE = 2_000  # operations; a longer straight line keeps its text, but for what is 0/0
 
 
-def stable(function: Function) -> Function:
+def stable(function: Function, searched: bool = True) -> Function:
     """Return an equal function in stable form, each value computed once.
 
     Equal reductions are one. The table of identities; exp(u) / sum exp(u) as exp(u - logsumexp u), log sum exp(u) as
     logsumexp u; a hoisted reduction that is only copied takes the name of the copy; what does not depend on all the
     indices of its equation, and calls a function, gets an equation of its own; so do the other
     results of a factorisation.
+
+    searched  whether other forms of what loses digits are looked for, beside those of the table
     """
     if sum(size(e.body) for e in function.statements) > LARGE:
         filled = with_filled(function) if function.stabilize else function
         return rewritten("removable singularities", function, filled)
-    for name, rewrite in _rewrites(function):
+    for name, rewrite in _rewrites(function, searched):
         function = rewritten(name, function, rewrite(function))
     return function
 
 
-def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Function]]]:
+def _rewrites(function: Function, searched: bool) -> Iterator[tuple[str, Callable[[Function], Function]]]:
     """What `stable` does, in order."""
     own = [*function.inputs, *(o.name for o in function.options)]
     yield "without conditions that always hold", _unconditional
@@ -81,6 +85,8 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
     if function.stabilize:
         yield "removable singularities", with_filled
         yield "scaled form", _in_form(SCALED)
+        if searched:
+            yield SEARCHED, _with_fewest_lost
         yield "logarithms of ratios", _with_log_ratios
         yield "roots", _with_roots
     yield "copies under one name", _rename_copies
@@ -106,8 +112,12 @@ def _in_form(table: Sequence[Identity], inputs: Collection[str] | None = None) -
 
 def _unconditional(function: Function) -> Function:
     """The function without conditions that hold wherever they are evaluated."""
-    statements = tuple(e.with_body(e.domain(function.facts).decided(e.body)) for e in function.statements)
-    return replace(function, statements=statements)
+    statements = []
+    for e in function.statements:
+        body = e.domain(function.facts).decided(e.body)
+        where = None if e.where is None else replace(e, where=None).domain(function.facts).decided(e.where)
+        statements.append(replace(e.with_body(body), where=None if where is ONE else where))
+    return replace(function, statements=tuple(statements))
 
 
 def _constants(function: Function) -> Function:
@@ -242,6 +252,19 @@ def _with_log_ratios(function: Function) -> Function:
         plain = body is not e.body and not e.reduced and all(r.name in own for r in refs(body))
         plain = plain and not any(isinstance(f, Apply) and f.op == "log_ratio" for f in read)
         statements.append(e.with_body(body) if plain and overflowing(e.body, body) else e)
+    return replace(function, statements=tuple(statements))
+
+
+def _with_fewest_lost(function: Function) -> Function:
+    """Formulas of inputs that still cancel or leave the range, in the best form that a search finds: what else is read
+    is as wrong as it is anyway."""
+    scaled = frozenset([*(d.name for d in function.dims), *(o.name for o in function.options)])
+    known = {*function.inputs, *scaled}
+    statements = []
+    for e in function.statements:
+        searched = e.matrix is None and all(r.name in known for r in e.reads)
+        form = better(e.body, scaled) if searched else None
+        statements.append(e if form is None else e.with_body(form))
     return replace(function, statements=tuple(statements))
 
 

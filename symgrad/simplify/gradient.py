@@ -58,8 +58,12 @@ FAR = 1.5  # what costs so many times as much as another is not tried in other w
 LARGE = 150  # operations that equations share; a longer straight line is only cleaned, in linear time
 
 
-def simplify(derivative: Derivative) -> Derivative:
-    """Return the same derivative with the gradients in the cheapest form found, and without dead equations."""
+def simplify(derivative: Derivative, beside: Derivative | None = None) -> Derivative:
+    """Return the same derivative with the gradients in the cheapest form found, and without dead equations.
+
+    beside  the same, simplified, of the formula before its values were rewritten, if they were: of the gradients of
+            both, the one that loses less is taken
+    """
     given = derivative.function
     derivative = without_idle_axes(derivative)
     if not derivative.primal.stabilize:
@@ -73,7 +77,7 @@ def simplify(derivative: Derivative) -> Derivative:
     function = rewritten("cheapest form", derivative.function, found.function)
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
-    function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing))
+    function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside))
     function = rewritten("equal reductions once", function, equal_once(function))
     return replace(found, function=without_dead(function))
 

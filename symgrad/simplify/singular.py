@@ -42,6 +42,7 @@ from ..ir import Equation, Function, Role, names_of
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
+from ..precision import better
 from ..records import replace
 from .table import CLOSED, balanced, stable_form, unguarded_divisor
 
@@ -262,7 +263,8 @@ class _Filling:
             if terms and len(parts) == len(terms):
                 body = signed_total(parts)
                 if cancels(body, tuple(b for b, _ in parts)):
-                    return self._of(body, u)
+                    closed = _closed(body)
+                    return self._of(body, u) if closed is None else substitute(closed, {X: u})
         ways = [
             (u, [(_function_of(u, t), (t, sign)) for t, sign in terms])
             for u in self._variables([d for t, _ in terms for d in _powers(t)[1]])
@@ -347,7 +349,8 @@ def _closed(body: Expr) -> Expr | None:
         form = stable_form(way, CLOSED)
         if form is not way:
             forms.append(form if sign > 0 else -form)
-    return next((f for f in forms if f is not body and is_plain(f)), None)
+    found = better(body)
+    return next((f for f in [*forms, *([found] if found is not None else [])] if f is not body and is_plain(f)), None)
 
 
 def _gathered(u: Expr, node: Expr) -> Expr:

@@ -1,0 +1,341 @@
+"""What numbers make of a formula: points of all kinds, what it is there, and how many bits a form of it loses.
+
+The truth is in balls (Arb, by python-flint): numbers with a bound of their error, computed with more digits until
+enough are certain. Forms are computed in doubles as processors do: arithmetic and roots are NumPy's, each function is
+the double nearest to it, so that no library and no processor decides what is printed.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+from ..expr import Apply, Const, Expr, Ref, values
+from ..later import flint, mp, mpmath, np
+from ..ops import OPS
+
+DIGITS = (128, 512, 2048, 8192)  # bits, until CERTAIN of them are
+CERTAIN = 60
+SMALLEST = -1090  # as a power of 2: it rounds to 0
+NOTHING = 6400  # hundredths of bits lost where there is no number, or one with hardly a digit right
+NORMAL = 2.0**-1022  # smaller numbers have fewer digits, and are no points of a sample
+HARDLY = 4500  # a wrong number is no better than none
+TABLE = 1024  # units in the last place, from which on whole bits are counted
+PRACTICAL, FULL = range(-27, 10), range(-996, 996)  # binary exponents of points
+SCALED = range(4)  # those of cotangents, sizes and options
+NEAR = range(-40, -3)  # of how far apart two arguments are, or one from 1
+KINDS = {"practical": 64, "full": 40, "near": 32, "unit": 48, "edges": 12, "saturated": 16}
+SATURATED = (40.0, 300.0, 720.0, 1000.0)  # where exponentials leave 1 behind, their squares overflow, and they do
+UNIT = range(-40, 0)  # of how far a number of the unit interval is from its ends
+TRIED = 4  # times as many points are drawn
+
+Points = Mapping[Expr, Any]  # of each leaf an array
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+}
+
+
+@cache
+def in_balls(op: str) -> Callable[..., Any] | None:
+    return OPS[op].in_balls
+
+
+@lru_cache(4096)
+def known(root: Expr) -> bool:
+    """Whether there are balls of a formula."""
+    nodes = values(root)
+    conditions = [n.args[0] for n in nodes if isinstance(n, Apply) and n.op == "select"]
+    numbers = [a for n in nodes if isinstance(n, Apply) for a in n.args[n.op == "select" :]]
+    return all(map(_is_number, [root, *numbers])) and all(
+        isinstance(c, Apply) and c.op in COMPARISONS for c in conditions
+    )
+
+
+def _is_number(node: Expr) -> bool:
+    """Whether a node has a ball of its own, given those of its arguments."""
+    if isinstance(node, Apply):
+        return node.op == "select" or in_balls(node.op) is not None
+    return isinstance(node, (Ref, Const))
+
+
+@lru_cache(4096)
+def _order(root: Expr) -> tuple[Expr, ...]:
+    return tuple(values(root))
+
+
+def ball(root: Expr, at: Mapping[Expr, Any]) -> Any:
+    """The value at the working precision, where `at` has balls of the leaves; of a `where` what is chosen. None where
+    that is not certain, or there is none."""
+    done: dict[Expr, Any] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        if isinstance(node, Apply) and node.op == "select":
+            condition = node.args[0]
+            assert isinstance(condition, Apply)  # of what is `known`
+            asked = [done.get(a) for a in condition.args]
+            if None in asked:
+                stack += [a for a, v in zip(condition.args, asked, strict=True) if v is None]
+                continue
+            holds, fails = COMPARISONS[condition.op](*asked), COMPARISONS[_OPPOSITE[condition.op]](*asked)
+            if holds == fails:
+                return None
+            taken = node.args[1 if holds else 2]
+            if taken not in done:
+                stack.append(taken)
+                continue
+            done[node] = done[taken]
+        elif isinstance(node, Apply):
+            waiting = [a for a in node.args if a not in done]
+            if waiting:
+                stack += waiting
+                continue
+            args = [done[a] for a in node.args]
+            compute = in_balls(node.op)
+            assert compute is not None  # of what is `known`
+            done[node] = compute(*args)
+        else:
+            done[node] = at[node] if isinstance(node, Ref) else _exact(node)
+        stack.pop()
+    found = done[root]
+    return found if found.is_finite() else None
+
+
+_OPPOSITE = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
+
+
+def _exact(node: Expr) -> Any:
+    assert isinstance(node, Const)
+    above, below = node.value.as_integer_ratio()
+    return flint.arb(above) / below if below > 1 else flint.arb(above)
+
+
+def nearest(root: Expr, at: Mapping[Expr, float]) -> float:
+    """The double nearest to the value; NaN where there is no real number, or it is not known."""
+    for digits in DIGITS:
+        with flint.ctx.workprec(digits):
+            value = ball(root, {leaf: flint.arb(number) for leaf, number in at.items()})
+            if value is None:
+                if digits == DIGITS[1] and math.isnan(_plainly(root, at)):
+                    return math.nan
+                continue
+            if _certain(value):
+                return _double(value)
+    return math.nan
+
+
+def _certain(value: Any) -> bool:
+    """Whether a ball tells the double."""
+    tiny: bool = abs(value) < flint.arb(2) ** SMALLEST
+    return tiny or value.is_exact() or value.rel_accuracy_bits() > CERTAIN
+
+
+def _plainly(root: Expr, at: Mapping[Expr, float]) -> float:
+    """What doubles make of it."""
+    return float(Doubles({leaf: np.array([number]) for leaf, number in at.items()}).of(root)[0])
+
+
+def _double(value: Any) -> float:
+    if abs(value) < flint.arb(2) ** 1024:
+        return float(value.mid())
+    return math.inf if value > 0 else -math.inf
+
+
+class Doubles:
+    """Formulas in doubles, at many points at once; what was computed for one is not computed again for another."""
+
+    def __init__(self, at: Points) -> None:
+        self.at = at
+        self._done: dict[Expr, Any] = dict(at)
+
+    def of(self, root: Expr) -> Any:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            args = node.args if isinstance(node, Apply) else ()
+            waiting = [a for a in args if a not in self._done]
+            if waiting:
+                stack += reversed(waiting)
+                continue
+            stack.pop()
+            if node not in self._done:
+                self._done[node] = self._computed(node, [self._done[a] for a in args])
+        return self._done[root]
+
+    def _computed(self, node: Expr, args: Sequence[Any]) -> Any:
+        if not isinstance(node, Apply):
+            assert isinstance(node, Const)
+            return np.float64(node.value.numerator / node.value.denominator)
+        row = OPS[node.op]
+        if node.op == "select":
+            return np.where(*args)
+        if row.result == "bool":
+            return COMPARISONS[node.op](*args) if node.op in COMPARISONS else _by_points(node.op, *args)
+        if row.arithmetic and row.arity:
+            return row.in_balls(*args) if row.in_balls else None  # the operation's sign: one of doubles, too
+        if node.op == "sqrt":
+            return np.sqrt(args[0])
+        if node.op == "pow" and isinstance(node.args[1], Const) and node.args[1].value == 2:
+            return args[0] * args[0]
+        return _by_points(node.op, *args)
+
+
+def _by_points(op: str, *args: Any) -> Any:
+    """A function at many points."""
+    if not args:
+        return np.float64(_function(op))
+    args = np.broadcast_arrays(*args)
+    if args[0].ndim == 0:
+        return np.float64(_function(op, *map(float, args)))
+    return np.array([_function(op, *numbers) for numbers in zip(*(a.tolist() for a in args), strict=True)])
+
+
+@lru_cache(2**17)
+def _function(op: str, *args: float) -> float:
+    """The double nearest to what a function is of doubles; infinite and NaN arguments as in mathematics' limits."""
+    if not all(map(math.isfinite, args)):
+        return _by_row(op, *args)
+    compute = in_balls(op)
+    for digits in DIGITS if compute else ():
+        with flint.ctx.workprec(digits):
+            value: Any = compute(*map(flint.arb, args)) if compute else None
+            if value.is_finite() and _certain(value):
+                return _double(value)
+    return _by_row(op, *args)
+
+
+def _by_row(op: str, *args: float) -> float:
+    """What the row of the operator says, where a limit, or nothing, is the answer, or there is no ball."""
+    with mp.workprec(53):
+        try:
+            return float(OPS[op].value(*map(mpmath.mpf, args)))
+        except (ValueError, ZeroDivisionError, OverflowError, TypeError, NotImplementedError):
+            return math.nan
+
+
+# the points
+
+
+@lru_cache(256)
+def drawn(
+    leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int
+) -> tuple[tuple[str, dict[Expr, float]], ...]:
+    """Points of all kinds: of both signs and, every third, positive ones alone. The same on every machine."""
+    draw = random.Random(seed)
+    moving = [leaf for leaf in leaves if leaf.name not in well_scaled]
+
+    def number(exponents: range, positive: bool) -> float:
+        size = math.ldexp(1 + draw.getrandbits(40) / 2**40, exponents[draw.randrange(len(exponents))])
+        return size if positive or draw.getrandbits(1) else -size
+
+    def beside(value: float) -> float:
+        return value * (1 + draw.choice((1, -1)) * math.ldexp(1 + draw.random(), draw.choice(NEAR)))
+
+    found = []
+    for kind, count in KINDS.items():
+        if kind == "near" and len(moving) < 2 or not moving:
+            continue
+        for place in range(TRIED * count):
+            positive = place % 3 == 0
+            at: dict[Expr, float] = {
+                leaf: number(SCALED if leaf.name in well_scaled else FULL if kind == "full" else PRACTICAL, positive)
+                for leaf in leaves
+            }
+            if kind == "near":
+                first, *others = draw.sample(moving, len(moving))
+                at |= {other: beside(at[first]) for other in others[: 1 + draw.randrange(len(others))]}
+            if kind == "edges":  # zeros, and arguments that are equal
+                first, *others = draw.sample(moving, len(moving))
+                at |= {first: 0.0 if place % 2 or not others else at[others[0]]}
+                at |= dict.fromkeys(others[1:1 + draw.randrange(len(others))], at[first]) if others else {}
+            if kind == "saturated":
+                at[draw.choice(moving)] = SATURATED[place // 2 % 4] * (1 if place % 2 else -1)
+            if kind == "unit":
+                for leaf in moving if place % 2 else draw.sample(moving, 1 + draw.randrange(len(moving))):
+                    end = math.ldexp(1 + draw.random(), draw.choice(UNIT)) / 2
+                    at[leaf] = draw.choice((end, 1 - end, end, 1 - end, 1 + end, end - 1))
+            found.append((kind, at))
+    return tuple(found)
+
+
+class Sample:
+    """Points at which a formula is a real number, and the doubles nearest to it.
+
+    seed  of another sample
+    """
+
+    def __init__(
+        self,
+        body: Expr,
+        leaves: tuple[Ref, ...],
+        well_scaled: frozenset[str],
+        seed: int = 1,
+    ) -> None:
+        counts = dict.fromkeys(KINDS, 0)
+        self.points: list[dict[Expr, float]] = []
+        kinds, truth = list[str](), list[float]()
+        for kind, at in drawn(leaves, well_scaled, seed):
+            if counts[kind] < KINDS[kind]:
+                value = nearest(body, at)
+                if not math.isnan(value) and not 0 < abs(value) < NORMAL:
+                    counts[kind] += 1
+                    kinds.append(kind)
+                    truth.append(value)
+                    self.points.append(at)
+        self.truth = np.array(truth)
+        named = np.array(kinds)
+        self.kinds = [kind for kind, count in counts.items() if count]
+        self.members = np.array([named == kind for kind in self.kinds], np.int64)
+        self.doubles = Doubles({leaf: np.array([at[leaf] for at in self.points]) for leaf in leaves})
+
+    def lost(self, form: Expr) -> Any:
+        """What a form loses at each of the points, in hundredths of bits."""
+        return bits(self.doubles.of(form), self.truth)
+
+    def means(self, lost: Any) -> Mapping[str, float]:
+        """That of each kind of points, in bits."""
+        sums = self.members @ lost / (100 * self.members.sum(axis=1))
+        return dict(zip(self.kinds, sums.tolist(), strict=True))
+
+    def equal(self, form: Expr, body: Expr, every: int = 1) -> bool:
+        """Whether balls say nothing against it being the same number at (every so many of) the points."""
+        with flint.ctx.workprec(DIGITS[1]):
+            for at in self.points[::every]:
+                there = {leaf: flint.arb(number) for leaf, number in at.items()}
+                a, b = ball(body, there), ball(form, there)
+                if a is not None and b is not None and not a.overlaps(b):
+                    return False
+        return True
+
+
+def _ordinal(numbers: Any) -> Any:
+    whole = np.ascontiguousarray(numbers, np.float64).view(np.int64)
+    return np.where(whole < 0, -(whole & 0x7FFFFFFFFFFFFFFF), whole)
+
+
+def bits(found: Any, truth: Any) -> Any:
+    """100 log2(1 + the doubles between), whole numbers, so that no library and no order of a sum decides; 6400 where it
+    is no number, or has hardly a digit right."""
+    found = np.broadcast_to(found, truth.shape)
+    a, b = _ordinal(found), _ordinal(truth)
+    apart = np.where((a < 0) == (b < 0), np.abs(a - b), 2**62) + 1
+    few, table = apart < TABLE, _logarithms()
+    lost = np.where(few, table[np.where(few, apart, 1)], 100 * (np.frexp(apart.astype(np.float64))[1] - 1))
+    nothing = np.isnan(found) | (np.isinf(found) & np.isfinite(truth)) | (lost > HARDLY)
+    return np.where(nothing, NOTHING, lost).astype(np.int64)
+
+
+@cache
+def _logarithms() -> Any:
+    return np.array([0, *(round(100 * math.log2(n)) for n in range(1, TABLE))])

@@ -1,0 +1,36 @@
+"""What the search makes of formulas: the form, and that it leaves alone what loses nothing."""
+
+import pytest
+
+import symgrad as sg
+from symgrad.expr.text import show
+from symgrad.precision import better
+
+FORMS = {  # what textbooks have: what numerical analysts write
+    "x**2 + y**2": None,
+    "exp(-x**2)": None,
+    "x/(1 + abs(x))": None,
+    "sqrt(x**2 + y**2)": "hypot(x, y)",
+    "sqrt(x + 1) - sqrt(x)": "1 / (sqrt(x + 1) + sqrt(x))",
+    "log(1 + exp(x)) - x": "softplus(-x)",
+    "log(x + sqrt(x**2 + 1))": "asinh(x)",
+    "(exp(x) - exp(-x))/2": "sinh(x)",
+    "exp(x) - 2 + exp(-x)": "2 * coshm1(x)",
+    "log((1 - x)/(1 + x))": "-2 * atanh(x)",
+    "tan(x + y) - tan(x)": "sin(y) / (cos(x + y) * cos(x))",
+    "(1 - cos(x))/sin(x)": "tan(x / 2)",
+    "exp(x)/(exp(x) - 1)": "-1 / expm1(-x)",
+    "log(x + 1) - log(x)": "log1p(1 / x)",
+    "sqrt(1 + x**2) - 1": "x**2 / (hypot(x, 1) + 1)",
+}
+
+
+def form(text):
+    found = better(sg.parse(f"f(x, y) = {text}").statements[0].body)
+    return None if found is None else show(found).replace("[...]", "")
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_form(text):
+    assert form(text) == FORMS[text]
+
