@@ -56,7 +56,9 @@ def _refuse_narrow(function: Any) -> None:
     """In a function that is not executed, an integer that may be too small for a size is a truth."""
     for node in walk(function.body):
         if isinstance(node, c_ast.Decl) and is_narrow(node.type, bits=True) and node.init is not None:
-            if not (isinstance(node.init, c_ast.BinaryOp) and node.init.op in _TRUTHS):
+            truth = isinstance(node.init, c_ast.BinaryOp) and node.init.op in _TRUTHS
+            read = any(isinstance(n, c_ast.ID) and not n.name.isupper() for n in walk(node.init))
+            if read and not truth and not isinstance(node.init, c_ast.FuncCall):  # what LAPACKE returns is no size
                 raise Fault(f"line {node.coord.line}: {node.name} is of a type that may be too small for a size")
 
 

@@ -55,8 +55,8 @@ def test_loops(formula):
 def test_a_workspace_is_that_of_each_turn():
     files = sg.generate(library.causal_attention, to="c", openmp=True)
     serial = sg.generate(library.causal_attention, to="c")
-    assert "CAUSAL_ATTENTION_FORWARD_WORK(n) ((n))" in serial["causal_attention.h"]
-    assert "CAUSAL_ATTENTION_FORWARD_WORK(n) ((n) * (n))" in files["causal_attention.h"]
+    assert "CAUSAL_ATTENTION_FORWARD_WORK(m) ((m))" in serial["causal_attention.h"]
+    assert "CAUSAL_ATTENTION_FORWARD_WORK(batch, m) ((batch) * (m))" in files["causal_attention.h"]
     forward = files["causal_attention.c"].split("causal_attention_forward(")[1].split("\n}\n")[0]
     assert pragmas(forward).startswith(TURNS)
 
@@ -103,7 +103,7 @@ RACES = {
     "a number of all threads": (
         "f(x[n]) = sum[i](x[i]**2)", r"out_?\w*_part \+=|total_part \+=", "total +=",
     ),
-    "a workspace of all threads": ("causal_attention", r"exp_seen\[i \* n \+ ", "exp_seen["),
+    "a workspace of all threads": ("causal_attention", r"exp_seen\[b \* m \+ ", "exp_seen["),
     "all threads write": (
         "f(x[n,m])[j] = sum[i](x[i,j]**2)", r" *#pragma omp for simd schedule\(static\) nowait\n", "",
     ),

@@ -7,12 +7,12 @@ import symgrad as sg
 PRODUCTS = {  # of `f(x[n,m], s[n], t, u[m])[i,j]`: the formula -> what forward has for it in NumPy
     "t*x[i,j]/s[i]": "(t / s)[:, None] * x",
     "s[i]*x[i,j]/t": "(s / t)[:, None] * x",
-    "x[i,j]*t/s[i]/t**2": "(t / t**2 / s)[:, None] * x",
+    "x[i,j]*t/s[i]/(1 + t)": "(t / (1 + t) / s)[:, None] * x",
     "exp(s[i]*x[i,j]/t)": "np.exp((s / t)[:, None] * x)",
     "s[i]*x[i,j]/u[j]": "s[:, None] / u * x",
     "x[i,j]/s[i]": "x / s[:, None]",  # a reciprocal is rounded too
     "2*x[i,j]/s[i]": "2 * x / s[:, None]",
-    "x[i,j] - x[i,j]*t/s[i]": "x - x * t / s[:, None]",  # terms cancel best as they are written
+    "x[i,j] + x[i,j]*t/s[i]": "x + x * t / s[:, None]",  # terms may cancel, and do best as they are written
     "x[i,j]*t*s[i]": "x * t * s[:, None]",
 }
 
