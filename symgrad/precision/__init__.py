@@ -3,7 +3,7 @@
     terms    formulas in a normal form, in which what cancels is gone
     rules    the identities, and where they are met
     measure  points, the truth in balls, and what doubles make of a form
-    search   the forms of a formula, the best few, and two of them side by side
+    search   the forms of a formula, and the best of them
 """
 
 from .search import better as better

@@ -1,8 +1,8 @@
-"""The form of a formula that loses fewest bits: rules everywhere, the best few kept, and two of them side by side.
+"""The form of a formula that loses fewest bits: rules everywhere, and the best few kept.
 
 A form is judged by what doubles make of it at all points of a sample, against the truth of the formula as it was given.
-Kept are the cheapest, and then what is best where those are bad; if bits remain, `where(v > t, a, b)` of any two, t by
-bisection. Nothing is taken that balls contradict, and nothing is changed for less than a bit.
+Kept are the cheapest, and then what is best where those are bad. Nothing is taken that balls contradict, and nothing is
+changed for less than a bit.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..expr import Apply, Expr, Ref, apply, const, operator, ref, select, substitute, values
+from ..expr import Apply, Expr, Ref, operator, ref, substitute, values
 from ..later import np
 from ..ops import OPS
 from ..ops.row import CALL
-from .measure import Doubles, Sample, bits, known, nearest
+from .measure import Sample, known
 from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
 
@@ -26,15 +26,12 @@ FEW = 20  # operations of what may become shorter
 GAIN = 1.0  # bits that another form must save
 BOUGHT = 0.2  # bits more for each operation that it takes more
 PRICE = 0.03  # bits that an operation costs while forms are compared
-BRANCH = 2.0  # bits that a `where` costs
 WEIGHTS = {"practical": 1, "unit": 1, "edges": 1, "saturated": 1, "near": 0.25, "full": 0.125}  # of kinds of points
 WORSE = 0.75  # bits that points of one kind may lose for the others
 PAID = 4  # times as much counts what they lose beyond that
 WIDTH, ROUNDS, CANDIDATES = 8, 6, 600
 PROGRESS = 0.1  # bits that a round must gain, of the best form and of all kept together
-SIDES = 16  # forms that a `where` is looked for among
-STEPS = 10  # of bisection
-SIMPLER = 0.25  # bits that a threshold of 0 or 1 may lose
+BETTER = 0.25  # bits that the second of two forms must save
 
 
 def better(body: Expr, well_scaled: frozenset[str] = frozenset(), length: int | None = None) -> Expr | None:
@@ -67,7 +64,7 @@ def fewest(forms: Sequence[Expr], written: Expr, well_scaled: frozenset[str] = f
         search = _Search(written, sample)
         costs = [search.price(sample.lost(f), f) for f in forms]
     best = min(range(len(forms)), key=costs.__getitem__)
-    return forms[best] if costs[best] < costs[0] - SIMPLER else first
+    return forms[best] if costs[best] < costs[0] - BETTER else first
 
 
 def _may_lose(nodes: Sequence[Expr]) -> bool:
@@ -117,10 +114,9 @@ class _Search:
             self._lost[t] = self.sample.lost(self.form(t))
         return self._lost[t]
 
-    def loses(self, t: Term, usual: bool = False) -> bool:
-        """Whether there is something to be gained; with the `usual` points, in other than the full range."""
-        means = self.sample.means(self.lost(t))
-        return any(mean > ENOUGH for kind, mean in means.items() if kind != "full" or not usual)
+    def loses(self, t: Term) -> bool:
+        """Whether there is something to be gained."""
+        return any(mean > ENOUGH for mean in self.sample.means(self.lost(t)).values())
 
     def hopeful(self) -> bool:
         """Whether a search may end well: a bit is lost at points that people have, or all over the range by so few
@@ -171,17 +167,14 @@ class _Search:
     # forms
 
     def winner(self) -> Expr | None:
-        """The best form, or two."""
+        """The best form, if it is worth it."""
         self.look()
         while True:
             best = min(self.pool, key=lambda t: (self.cost(t), t.size))
             if best is self.first or self.sample.equal(self.form(best), self.body):
                 break
             del self.pool[best]
-        found, cost = self.form(best), self.cost(best)
-        if self.loses(best, usual=True):
-            found, cost = self.beside(found, cost)
-        return found if self.worth(found, cost) else None
+        return self.form(best) if self.worth(self.form(best), self.cost(best)) else None
 
     def look(self) -> None:
         """Fill the pool: every rule at every place, and at all places at once, of the best few; then again."""
@@ -243,86 +236,9 @@ class _Search:
             kept.append(k)
         return [ranked[k] for k in kept]
 
-    # two forms, side by side
-
-    def beside(self, best: Expr, cost: float) -> tuple[Expr, float]:
-        """`best`, or where(v > t, a, b) of two forms that gains more than a branch costs, and not in the full range
-        alone: no expert has a branch at 1e-187."""
-        found = self.split([self.form(t) for t in self.chosen(SIDES)])
-        if found is None:
-            return best, cost
-        lost = self.sample.lost(found)
-        price = self.price(lost, found) + BRANCH
-        gained = max(self.gains(self.sample.lost(best), lost))
-        taken = price <= cost and gained >= GAIN and self.sample.equal(found, self.body)
-        return (found, price) if taken else (best, cost)
-
-    def split(self, forms: Sequence[Expr]) -> Expr | None:
-        """The `where` of two forms, in a variable or its absolute value, that loses least."""
-        weights = np.array([round(8 * WEIGHTS[k]) for k in self.sample.kinds]) @ self.sample.members
-        price = [round(100 * PRICE) * operations(f) for f in forms]
-        table = np.array([weights * (self.sample.lost(f) + p) for f, p in zip(forms, price, strict=True)])
-        found = None
-        for v in self.sample.doubles.at:
-            for key in (v, apply("abs", v)):
-                at = self.sample.doubles.of(key)
-                order = np.argsort(at, kind="stable")
-                left = np.cumsum(table[:, order], axis=1)
-                right = left[:, -1:] - left
-                sums = (left.min(axis=0) + right.min(axis=0))[:-1]
-                if not len(sums):
-                    continue
-                k = int(np.argmin(sums))
-                if found is None or sums[k] < found[0]:
-                    pair = forms[int(right[:, k].argmin())], forms[int(left[:, k].argmin())]
-                    found = (sums[k], key, v, int(order[k]), int(order[k + 1]), *pair)
-        if found is None or found[5] is found[6]:
-            return None
-        _, key, v, low, high, above, below = found
-        exact = self.threshold(key, v, low, high, above, below)
-        simple = [const(0), const(1)] if key is not v else [const(0), const(1), const(-1)]
-        ways = [select(apply("gt", key, t), above, below) for t in (*simple, exact)]
-        costs = [self.price(self.sample.lost(way), way) for way in ways]
-        return next(way for way, cost in zip(ways, costs, strict=True) if cost <= min(costs) + SIMPLER)
-
-    def threshold(self, key: Expr, v: Expr, low: int, high: int, above: Expr, below: Expr) -> Expr:
-        """Between two points of the sample, by bisection: where `below` stops to be as good as `above`."""
-        a, b = (float(self.sample.doubles.of(key)[k]) for k in (low, high))
-        for _ in range(STEPS):
-            if a * b <= 0:
-                break
-            middle = math.copysign(math.sqrt(abs(a)) * math.sqrt(abs(b)), a)
-            mine, theirs = 0, 0
-            for k in (low, high):
-                at = dict(self.sample.points[k])
-                at[v] = middle if key is v else math.copysign(middle, at[v])
-                truth = nearest(self.body, at)
-                if not math.isnan(truth):
-                    doubles = Doubles({leaf: np.array([x]) for leaf, x in at.items()})
-                    mine += int(bits(doubles.of(below), np.array([truth]))[0])
-                    theirs += int(bits(doubles.of(above), np.array([truth]))[0])
-            a, b = (a, middle) if mine > theirs + 100 else (middle, b)
-        return short(a, b)
-
 
 @lru_cache(4096)
 def operations(form: Expr) -> int:
     """How many there are, shared ones once; a division counts as two, a function or a power as three."""
     rows = [OPS[n.op] for n in values(form) if isinstance(n, Apply)]
     return sum(3 if row.cost >= CALL else min(row.cost, 2) for row in rows)
-
-
-def short(a: float, b: float) -> Expr:
-    """A short number between two."""
-    if a <= 0 <= b:
-        return const(0)
-    middle = math.copysign(math.sqrt(abs(a)) * math.sqrt(abs(b)), a)
-    for digits in range(17):
-        text = f"{middle:.{digits}e}"
-        if a <= float(text) < b:
-            return _number(float(text))
-    return _number(a)
-
-
-def _number(value: float) -> Expr:
-    return const(int(value)) if value == int(value) and abs(value) < 2**53 else const(value)

@@ -119,9 +119,7 @@ def with_cancelled(
                 written = None if as_written is None else as_written.body(e)
                 if written is not None and written is not body:
                     again = _searched(written, e.body, well_scaled)
-                    plain = written if again is None else again
-                    branches = any(operator(n) == "select" for n in computed(body))  # slopes through these read badly
-                    other = form = plain if branches else fewest((form, plain), written, well_scaled)
+                    other = form = fewest((form, written if again is None else again), written, well_scaled)
                 known: dict[Expr, Expr] = dict(results)
                 other = next((f for f in by_result(form, results) if _as_good(f, form, known, well_scaled)), other)
             form = e.body if other is None else other

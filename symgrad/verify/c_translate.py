@@ -221,8 +221,14 @@ class _Body(Expressions):
 
     def _for(self, node: Any, depth: int) -> list[str]:
         """A loop whatever it counts."""
+        literal = {  # what is compared with a number of the text does not count beyond that
+            n.left.name
+            for n in (walk(node.cond) if node.cond is not None else ())
+            if isinstance(n, c_ast.BinaryOp) and isinstance(n.left, c_ast.ID) and isinstance(n.right, c_ast.Constant)
+        }
         for counter in node.init.decls if isinstance(node.init, c_ast.DeclList) else ():
-            self._refuse_narrow(counter)
+            if counter.name not in literal:
+                self._refuse_narrow(counter)
         pad = "    " * depth
         lines = self.statement(node.init, depth) if node.init is not None else []
         condition = self.condition(node.cond) if node.cond is not None else "True"
@@ -241,7 +247,8 @@ class _Body(Expressions):
                 whole = all(isinstance(n, (c_ast.ID, c_ast.BinaryOp, c_ast.Constant)) for n in walk(bound))
                 if not whole or tested in used or (used | {tested}) & (_assigned(node.stmt) | self.boxed):
                     return []
-                self._refuse_narrow(first)
+                if not isinstance(bound, c_ast.Constant):
+                    self._refuse_narrow(first)
                 pad, start, end = "    " * depth, self.converted(first.init, INT), self.converted(bound, INT)
                 index = self._declare(tested, element_type(first.type)[0])
                 body = self.block(node.stmt, depth + 1)

@@ -38,7 +38,8 @@ def test_a_convolution_adds_to_rows_of_its_own():
     tags = {}
     for loop in (n for n in walk(backward.body) if isinstance(n, Loop)):
         tags.setdefault(loop.index.name, []).append(tag(loop))
-    assert (tags["b"][:2], tags["r"][0]) == (["parallel", "rows"], "scatter")  # grad_x and grad_bias; the windows of grad_x
+    assert tags["b"][:2] == ["parallel", "rows"]  # of grad_x and of grad_bias
+    assert tags["r"][0] == "scatter"  # the windows of grad_x
 
 
 def test_the_taps_of_a_filter_lie_between_each_other():
