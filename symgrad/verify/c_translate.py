@@ -221,14 +221,8 @@ class _Body(Expressions):
 
     def _for(self, node: Any, depth: int) -> list[str]:
         """A loop whatever it counts."""
-        literal = {  # what is compared with a number of the text does not count beyond that
-            n.left.name
-            for n in (walk(node.cond) if node.cond is not None else ())
-            if isinstance(n, c_ast.BinaryOp) and isinstance(n.left, c_ast.ID) and isinstance(n.right, c_ast.Constant)
-        }
         for counter in node.init.decls if isinstance(node.init, c_ast.DeclList) else ():
-            if counter.name not in literal:
-                self._refuse_narrow(counter)
+            self._refuse_narrow(counter)
         pad = "    " * depth
         lines = self.statement(node.init, depth) if node.init is not None else []
         condition = self.condition(node.cond) if node.cond is not None else "True"
@@ -256,7 +250,8 @@ class _Body(Expressions):
         return []
 
     def _refuse_narrow(self, counter: Any) -> None:
-        if is_narrow(counter.type):
+        sized = any(p.type == SIZE or p.type.endswith("*") for p in self.unit.functions[self.node.decl.name])
+        if sized and is_narrow(counter.type):  # a function of numbers alone counts terms of a series
             raise Fault(f"line {counter.coord.line}: {counter.name} counts in a type that may be too small for a size")
 
 
