@@ -14,6 +14,7 @@ from unittest import mock
 
 import numpy as np
 
+from ..expr import Ref, postorder, refs
 from ..ir import Function
 from ..ops.primitive import primitives
 from .adjoint import TOLERANCE
@@ -55,7 +56,9 @@ class TorchCalls:
     def faults(self, compiled: bool) -> Iterator[Fault]:
         """What is wrong, of everything that is asked; of compiled C, what it promises."""
         asked = [self._unused, self._alone, self._layouts, self._integers, self._promotes, self._autocast]
-        if not compiled and self.outputs:
+        if not compiled and self.outputs and _read_off(self.function):
+            asked += [self._twice]
+        elif not compiled and self.outputs:
             asked += [self._mapped]
             if not primitives(*(e.body for e in self.function.statements)):  # of the user's own code nothing is known
                 asked += [self._devices, self._traced, self._twice]
@@ -306,6 +309,14 @@ class TorchCalls:
         if np.isfinite(left) and abs(left - other) <= TOLERANCE * scale and not symmetric:
             if not abs(left - right) <= 10 * TOLERANCE * scale + NOISE:
                 yield "J^T v", f"changes by {left:.12g} along a direction, and by its own backward by {right:.12g}"
+
+
+def _read_off(function: Function) -> bool:
+    """Whether an integer without axes is a subscript: torch's own `x[t]` reads that off the tensor, which the README
+    says, and so it is neither mapped nor traced, and has no other device."""
+    numbers = {n for n in function.inputs if function.table[n].dtype == "int" and not function.table[n].shape}
+    nodes = (n for e in function.statements for n in postorder(*e.expressions) if isinstance(n, Ref))
+    return any(r.name in numbers for n in nodes for r in refs(*n.subscripts))
 
 
 def _told(error: Exception) -> str:
