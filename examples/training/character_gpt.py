@@ -141,7 +141,7 @@ def with_numpy():
         scores, saved_head = linear.forward(x.reshape(-1, WIDTH), head_weight, head_bias)
         loss, saved_loss = cross_entropy.forward(scores, following.reshape(-1))
 
-        grad, _ = cross_entropy.backward(saved_loss)
+        grad, *_ = cross_entropy.backward(saved_loss)
         grad, *grads_head = linear.backward(saved_head, grad)
         grad, *grads_norm = layer_norm.backward(saved_norm, grad.reshape(x.shape))
         grads_blocks = []

@@ -61,7 +61,8 @@ class TorchCalls:
         elif not compiled and self.outputs:
             asked += [self._mapped]
             if not primitives(*(e.body for e in self.function.statements)):  # of the user's own code nothing is known
-                asked += [self._devices, self._traced, self._twice]
+                strict = hasattr(self.artefact.module, "_in_domain")  # which refuses numbers, and so looks at them
+                asked += [self._traced, self._twice, *([] if strict else [self._devices])]
             # torch 2 does not map what saves for forward mode, too, where its backward is not mapped with it
             pushed = any("jvp" in vars(c) for c in vars(self.artefact.module).values() if isinstance(c, type))
             asked += [] if pushed else [self._batched]
