@@ -106,6 +106,15 @@ def _near_zeros(name: str) -> Callable[[Any], Number]:
     return value
 
 
+_k0 = of(OPS["bessel_k0"].value, 32.0)
+
+
+def _bessel_k0(x: Any) -> Number:
+    """That of SciPy is infinite at numbers below the normal ones."""
+    found = _k0(x)
+    return Number(found.value, INF) if 0 < lift(x).size < 2.0**-1022 else found
+
+
 _exponential_integral = _near_zeros("expi")
 
 
@@ -208,6 +217,7 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "gammaln": _gammaln,
     **{name: _near_zeros(name) for name in "bessel_j0 bessel_j1 bessel_y0 bessel_y1".split()},
     "expi": _expi,
+    "bessel_k0": _bessel_k0,
     **{name: of(OPS[name].value, 1024.0) for name in "gammainc gammaincc".split()},  # of SciPy, up to 222 units off
     "ndtr": of(lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, 600.0),  # by SciPy's erfc
     "scipy_erfc": of(mp.erfc, 600.0),  # SciPy's erfc is up to 292 units in the last place off
