@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..expr import ONE, ZERO, Const, Expr, apply, ref, select
+from ..expr import ONE, ZERO, Const, Expr, apply, factors, fraction, is_exact, ref, select
 from ..later import flint, mp, mpmath, sympy
 from . import errors
 from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
@@ -58,6 +58,13 @@ def _inverse(name: str, slope: Callable[[Expr, Expr], Expr], **columns: Any) -> 
     return function(name, slope, names=(word,), **columns)
 
 
+def _half(x: Expr) -> Expr:
+    """x/2; of 2*pi*t it is pi*t."""
+    above, below = factors(x)
+    number = above[0] if is_exact(above[0]) else ONE
+    return fraction([number / 2, *above[number is not ONE :]], below) if number is not ONE else x / 2
+
+
 def _chord(x: Expr) -> Expr:
     return apply("sqrt", (1 - x) * (1 + x))
 
@@ -103,7 +110,7 @@ ELEMENTARY: tuple[Op, ...] = (
     function("cos", lambda x, y: -apply("sin", x), spell={"c batches": "vector_cos"}, error=errors.flat),
     # 1 - cos(x) with all its digits
     function("versin", lambda x, y: apply("sin", x), lambda x: 1 - sympy.cos(x), lambda x: 2 * mp.sin(x / 2) ** 2,
-             expand=lambda x: 2 * apply("sin", x / 2) ** 2, nonnegative=True, error=errors.flat,
+             expand=lambda x: 2 * apply("sin", _half(x)) ** 2, nonnegative=True, error=errors.flat,
              ball=lambda x: 2 * (x / 2).sin() ** 2),
     function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", error=errors.of_numbers),
     _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=1),
@@ -120,7 +127,7 @@ ELEMENTARY: tuple[Op, ...] = (
              error=errors.grows),
     # cosh(x) - 1 with all its digits
     function("coshm1", lambda x, y: apply("sinh", x), lambda x: sympy.cosh(x) - 1, lambda x: 2 * sinh(x / 2) ** 2,
-             expand=lambda x: 2 * apply("sinh", x / 2) ** 2, nonnegative=True, grows="both", error=errors.grows,
+             expand=lambda x: 2 * apply("sinh", _half(x)) ** 2, nonnegative=True, grows="both", error=errors.grows,
              ball=lambda x: 2 * (x / 2).sinh() ** 2),
     function("tanh", lambda x, y: 1 - y**2, spell={"c loops": "vector_tanh"}, monotone=1, error=errors.flat),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
