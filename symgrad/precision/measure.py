@@ -28,7 +28,7 @@ PRACTICAL, FULL = range(-27, 10), range(-996, 996)  # binary exponents of points
 SCALED = range(4)  # those of cotangents, sizes and options
 NEAR = range(-40, -3)  # of how far apart two arguments are, or one from 1
 KINDS = {"practical": 64, "full": 40, "near": 32, "unit": 48, "edges": 12, "saturated": 16}
-SATURATED = (40.0, 300.0, 720.0, 1000.0)  # where exponentials leave 1 behind, their squares overflow, and they do
+SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
 UNIT = range(-40, 0)  # of how far a number of the unit interval is from its ends
 TRIED = 4  # times as many points are drawn
 
@@ -260,7 +260,7 @@ def drawn(
                 at |= {first: 0.0 if place % 2 or not others else at[others[0]]}
                 at |= dict.fromkeys(others[1:1 + draw.randrange(len(others))], at[first]) if others else {}
             if kind == "saturated":
-                at[draw.choice(moving)] = SATURATED[place // 2 % 4] * (1 if place % 2 else -1)
+                at[draw.choice(moving)] = float(SATURATED[place // 2 % 4] * (1 if place % 2 else -1))
             if kind == "unit":
                 for leaf in moving if place % 2 else draw.sample(moving, 1 + draw.randrange(len(moving))):
                     end = math.ldexp(1 + draw.random(), draw.choice(UNIT)) / 2

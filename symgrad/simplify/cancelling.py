@@ -47,6 +47,7 @@ from ..numerics.floating import bits_lost, certain, computed, in_doubles, value_
 from ..ops import OPS, is_call
 from ..ops.row import nonzero
 from ..precision import better, fewest, operations
+from ..precision.measure import SATURATED
 from ..records import replace
 from .denominator import by_roots, least, symbols, together
 from .orders import reordered, unrolled
@@ -67,7 +68,6 @@ EXTREME = (-900, -500, 400, 600, 1000)  # binary exponents of numbers whose squa
 ALL = range(-950, 1000, 75)  # of which each leaf has each once
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 WELL_SCALED = (0, 1, 2, 3)
-SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
 LENGTHS = ("hypot", "root_of_sum")
 BAD = 0.7  # bits, on average, from which another form is looked for
 GAIN = 0.6  # bits that it must save
