@@ -15,7 +15,7 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
-from ..expr import COMMUTATIVE, ONE, Expr, apply, select
+from ..expr import COMMUTATIVE, ONE, ZERO, Expr, apply, operator, select
 from ..later import flint, mp, mpmath
 from ..later import sympy as sympy_module
 from ..records import dataclass
@@ -279,6 +279,14 @@ def log(x: Any) -> Any:
 def nonzero(x: Expr) -> Expr:
     """`x`, or 1 where x is 0: a denominator whose numerator is then 0."""
     return select(apply("eq", x, 0), ONE, x)
+
+
+def unguarded_divisor(node: Expr) -> Expr | None:
+    """x, where `node` is `nonzero(x)`."""
+    if operator(node) != "select":
+        return None
+    condition, then, otherwise = node.args
+    return otherwise if then is ONE and operator(condition) == "eq" and condition.args == (otherwise, ZERO) else None
 
 
 def origin(at: str) -> tuple[Kink, ...]:

@@ -7,9 +7,10 @@ the double nearest to it, so that no library and no processor decides what is pr
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -31,6 +32,7 @@ KINDS = {"practical": 64, "full": 40, "near": 32, "unit": 48, "edges": 12, "satu
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
 UNIT = range(-40, 0)  # of how far a number of the unit interval is from its ends
 TRIED = 4  # times as many points are drawn
+MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 
 Points = Mapping[Expr, Any]  # of each leaf an array
 
@@ -40,7 +42,10 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "ge": lambda a, b: a >= b,
     "lt": lambda a, b: a < b,
     "le": lambda a, b: a <= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
 }
+_OPPOSITE = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 @cache
@@ -112,9 +117,6 @@ def ball(root: Expr, at: Mapping[Expr, Any]) -> Any:
     return found if found.is_finite() else None
 
 
-_OPPOSITE = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
-
-
 def _exact(node: Expr) -> Any:
     assert isinstance(node, Const)
     above, below = node.value.as_integer_ratio()
@@ -127,7 +129,7 @@ def nearest(root: Expr, at: Mapping[Expr, float]) -> float:
         with flint.ctx.workprec(digits):
             value = ball(root, {leaf: flint.arb(number) for leaf, number in at.items()})
             if value is None:
-                if digits == DIGITS[1] and math.isnan(_plainly(root, at)):
+                if digits == DIGITS[1] and math.isnan(value_at(root, at)):
                     return math.nan
                 continue
             if _certain(value):
@@ -141,9 +143,9 @@ def _certain(value: Any) -> bool:
     return tiny or value.is_exact() or value.rel_accuracy_bits() > CERTAIN
 
 
-def _plainly(root: Expr, at: Mapping[Expr, float]) -> float:
-    """What doubles make of it."""
-    return float(Doubles({leaf: np.array([number]) for leaf, number in at.items()}).of(root)[0])
+def value_at(root: Expr, at: Mapping[Expr, float]) -> float:
+    """What doubles make of it at one point."""
+    return float(np.ravel(Doubles({leaf: np.array([number]) for leaf, number in at.items()}).of(root))[0])
 
 
 def _double(value: Any) -> float:
@@ -269,10 +271,25 @@ def drawn(
     return tuple(found)
 
 
+Given = tuple[tuple[Expr, bool], ...]  # conditions, and whether they hold
+
+
+def zeros(leaves: Sequence[Expr]) -> Iterator[dict[Expr, float]]:
+    """Points where some of the leaves are 0, or two of them equal."""
+    start: dict[Expr, float] = {leaf: 1.25 + k / 8 for k, leaf in enumerate(leaves)}
+    for count in range(1, len(leaves) + 1):
+        for some in itertools.combinations(leaves, count):
+            yield {**start, **dict.fromkeys(some, 0.0)}
+    for a, b in itertools.combinations(leaves, 2):
+        yield {**start, a: start[b]}
+
+
 class Sample:
     """Points at which a formula is a real number, and the doubles nearest to it.
 
-    seed  of another sample
+    given   what is known where it is used; a condition on others than `leaves` tells nothing
+    seed    of another sample
+    guards  divisors that are 1 where they are 0: there are points of each such, too, in `guarded`
     """
 
     def __init__(
@@ -280,13 +297,22 @@ class Sample:
         body: Expr,
         leaves: tuple[Ref, ...],
         well_scaled: frozenset[str],
+        given: Given = (),
         seed: int = 1,
+        guards: Sequence[Expr] = (),
     ) -> None:
         counts = dict.fromkeys(KINDS, 0)
         self.points: list[dict[Expr, float]] = []
+        self.guarded: list[dict[Expr, float]] = []
         kinds, truth = list[str](), list[float]()
-        for kind, at in drawn(leaves, well_scaled, seed):
-            if counts[kind] < KINDS[kind]:
+        told = [(c, holds) for c, holds in given if all(n in leaves for n in values(c) if isinstance(n, Ref))]
+        if guards and len(leaves) <= MANY_LEAVES:
+            self.guarded = [at for at in zeros(leaves) if any(value_at(d, at) == 0 for d in guards)]
+        extra = [("edges", at) for at in self.guarded]
+        for kind, at in (*extra, *drawn(leaves, well_scaled, seed)):
+            if told and not all(bool(value_at(c, at)) == holds for c, holds in told):
+                continue
+            if counts[kind] < KINDS[kind] + len(extra) * (kind == "edges"):
                 value = nearest(body, at)
                 if not math.isnan(value) and not 0 < abs(value) < NORMAL:
                     counts[kind] += 1

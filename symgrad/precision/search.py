@@ -12,16 +12,17 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..expr import Apply, Expr, Ref, operator, ref, substitute, values
+from ..expr import Apply, Expr, Ref, apply, base_of, branch, factors, operator, product, ref, substitute, transform, values
 from ..later import np
 from ..ops import OPS
-from ..ops.row import CALL
-from .measure import Sample, known
+from ..ops.row import CALL, nonzero, unguarded_divisor
+from .measure import Given, Sample, known, value_at
 from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
 
 LARGE = 40  # operations; longer formulas stay as they are: a search would be longer, too, and end nowhere
 ENOUGH = 0.5  # bits on average, at each kind of points, that are nothing to look for
+CONDITIONS = 6  # in a formula: each doubles the cases
 FEW = 20  # operations of what may become shorter
 GAIN = 1.0  # bits that another form must save
 BOUGHT = 0.2  # bits more for each operation that it takes more
@@ -39,10 +40,12 @@ def better(body: Expr, well_scaled: frozenset[str] = frozenset(), length: int | 
 
     well_scaled  the names of cotangents, sizes and options, which are neither huge nor tiny
     length       how many operations it takes as it stands, if others share some of them
+
+    Of a `where`, each side is looked at alone, at the points at which it is used. A guard, where(d == 0, 1, d) below the
+    line, stands again around each divisor that is 0 where a guard held.
     """
     nodes = values(body)
-    chooses = any(operator(n) == "select" for n in nodes)
-    if chooses or operations(body) > LARGE or not _may_lose(nodes) or not known(body):
+    if not _may_lose(nodes):
         return None
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     names = {leaf: ref(f"?{k}") for k, leaf in enumerate(leaves)}  # equal formulas of others have one form
@@ -74,25 +77,39 @@ def _may_lose(nodes: Sequence[Expr]) -> bool:
 
 
 @lru_cache(4096)
-def _better(body: Expr, well_scaled: frozenset[str], length: int) -> Expr | None:
-    leaves = tuple(n for n in values(body) if isinstance(n, Ref))
+def _better(body: Expr, well_scaled: frozenset[str], length: int, given: Given = ()) -> Expr | None:
+    nodes = values(body)
+    chosen = [n.args[0] for n in nodes if operator(n) == "select" and unguarded_divisor(n) is None]
+    if chosen:
+        return _by_branches(body, well_scaled, chosen, given)
+    guards = [d for n in nodes if (d := unguarded_divisor(n)) is not None]
+    if operations(body) > LARGE or not _may_lose(nodes) or not known(body):
+        return None
+    leaves = tuple(n for n in nodes if isinstance(n, Ref))
     with np.errstate(all="ignore"):
-        sample = Sample(body, leaves, well_scaled)
-        if not sample.kinds:
+        sample = Sample(body, leaves, well_scaled, given, guards=guards)
+        if not sample.kinds or not all(any(value_at(d, at) == 0 for at in sample.guarded) for d in guards):
             return None
         search = _Search(body, sample, length)
         found = search.winner() if search.hopeful() else None
-        return found if found is None or _confirmed(found, body, well_scaled, length) else None
+        if found is None:
+            return None
+        other = Sample(body, leaves, well_scaled, given, seed=2, guards=guards)
+        return found if other.kinds and _Search(body, other, length).confirms(found) else None
 
 
-def _confirmed(form: Expr, body: Expr, well_scaled: frozenset[str], length: int) -> bool:
-    """Whether other points than those that it was chosen at say the same."""
-    leaves = tuple(n for n in values(body) if isinstance(n, Ref))
-    sample = Sample(body, leaves, well_scaled, seed=2)
-    if not sample.kinds:
-        return False
-    search = _Search(body, sample, length)
-    return search.worth(form, search.price(sample.lost(form), form)) and sample.equal(form, body)
+def _by_branches(body: Expr, well_scaled: frozenset[str], conditions: Sequence[Expr], given: Given) -> Expr | None:
+    """Where a condition holds, and where not: the outermost, as others may have no value where it does not hold."""
+    if len({c.key for c in conditions}) + len(given) > CONDITIONS:
+        return None
+    condition, sides = conditions[-1], list[Expr]()
+    branches = [branch(body, condition, holds) for holds in (True, False)]
+    for side, holds in zip(branches, (True, False), strict=True):
+        found = _better(side, well_scaled, operations(side), (*given, (condition, holds)))
+        sides.append(side if found is None else found)
+    if sides[0].key is sides[1].key:
+        return sides[0]
+    return None if sides == branches else apply("select", condition, *sides)
 
 
 class _Search:
@@ -100,14 +117,31 @@ class _Search:
 
     def __init__(self, body: Expr, sample: Sample, length: int = 0) -> None:
         self.body, self.sample, self.length = body, sample, length
-        self.first = term_of(body)
+        self.first = term_of(transform(body, _bare) if sample.guarded else body)
         self._lost: dict[Term, Any] = {self.first: sample.lost(body)}
         self._costs: dict[Term, float] = {}
         self._sound: dict[Term, bool] = {}
         self.pool: dict[Term, None] = {self.first: None}
 
     def form(self, t: Term) -> Expr:
-        return self.body if t is self.first else expression(t)
+        if t is self.first:
+            return self.body
+        return transform(expression(t), self.guard) if self.sample.guarded else expression(t)
+
+    def guard(self, node: Expr) -> Expr:
+        """A quotient with a guard around each divisor that is 0 at a point where one was."""
+        if operator(node) != "div":
+            return node
+        below = []
+        for d in factors(node.args[1])[0]:
+            base, k = base_of(d)
+            vanishes = any(value_at(base, at) == 0 for at in self.sample.guarded)
+            below.append(nonzero(base) ** k if vanishes else d)
+        return node.args[0] / product(below)
+
+    def confirms(self, form: Expr) -> bool:
+        """Whether a form that was chosen at other points is good at these."""
+        return self.worth(form, self.price(self.sample.lost(form), form)) and self.sample.equal(form, self.body)
 
     def lost(self, t: Term) -> Any:
         if t not in self._lost:
@@ -235,6 +269,10 @@ class _Search:
                 break
             kept.append(k)
         return [ranked[k] for k in kept]
+
+
+def _bare(node: Expr) -> Expr:
+    return node if (divisor := unguarded_divisor(node)) is None else divisor
 
 
 @lru_cache(4096)

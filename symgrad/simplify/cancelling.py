@@ -45,7 +45,7 @@ from ..ir import Derivative, Equation, Function, Role
 from ..later import mp, mpmath
 from ..numerics.floating import bits_lost, certain, computed, in_doubles, value_of_formula
 from ..ops import OPS, is_call
-from ..ops.row import nonzero
+from ..ops.row import nonzero, unguarded_divisor
 from ..precision import better, fewest, operations
 from ..precision.measure import SATURATED
 from ..records import replace
@@ -57,7 +57,7 @@ from .results import by_result
 from .reuse import with_reuse
 from .saturating import saturated
 from .singular import filled_sums
-from .table import balanced, by_lengths, unguarded_divisor
+from .table import balanced, by_lengths
 
 LARGE = 60  # operations; longer formulas stay as they are
 POINTS = 30

@@ -42,9 +42,10 @@ from ..ir import Equation, Function, Role, names_of
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
+from ..ops.row import unguarded_divisor
 from ..precision import better
 from ..records import replace
-from .table import CLOSED, balanced, stable_form, unguarded_divisor
+from .table import CLOSED, balanced, stable_form
 
 CHOICES = 6  # parts of one formula that are tried as its variable
 LARGE = 60  # operations; longer formulas are left alone

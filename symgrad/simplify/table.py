@@ -35,6 +35,7 @@ from ..expr import (
 )
 from ..ir import Derivative, Equation
 from ..ops import OPS
+from ..ops.row import unguarded_divisor
 from ..records import dataclass
 from .match import match
 
@@ -207,14 +208,6 @@ def _divisors(body: Expr) -> Iterator[Expr]:
     if not any(operator(n) == "select" for n in nodes):
         for n in nodes:
             yield from (base_of(d)[0] for d in factors(n.args[1])[0]) if operator(n) == "div" else ()
-
-
-def unguarded_divisor(node: Expr) -> Expr | None:
-    """d, where `node` is select(d == 0, 1, d)."""
-    if operator(node) != "select":
-        return None
-    condition, then, otherwise = node.args
-    return otherwise if then is ONE and operator(condition) == "eq" and condition.args == (otherwise, ZERO) else None
 
 
 _LOGIT = apply("softplus", -U) - apply("softplus", U)
