@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "symgrad"
-ORDER = """later records kinds errors expr ops domain evaluate numerics precision ir declare differentiate simplify plan
+ORDER = """later records kinds errors expr ops domain evaluate precision numerics ir declare differentiate simplify plan
     source backends verify derivatives programs pipeline library cli""".split()
 FRONT = {"__init__", "__main__"}  # the front doors stand before the pipeline, and import what they like
 

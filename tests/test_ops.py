@@ -46,7 +46,7 @@ LISTED = {
     "backends/torch_expressions.py": "the words of torch",
     "domain/atoms.py": "what an affine atom is split by",
     "expr/sizes.py": "what keeps integers at 0 or above",
-    "simplify/denominator.py": "what SymPy is told of squares",
+    "precision/denominator.py": "what SymPy is told of squares",
     "simplify/exponentials.py": "a rule of logarithms",
     "simplify/tails.py": "rules of the tails of a distribution",
     "verify/approximations.py": "what is granted to functions of printed files",

@@ -11,7 +11,7 @@ import sympy
 from mpmath import mp
 
 import symgrad as sg
-from symgrad.numerics.floating import bits_lost
+from symgrad.verify.accuracy import bits_lost
 
 FAR = (1.3e-280, -2.1e-130, 3.3e-7, 1.7, -5.9e4, 7.7e140, -4.1e290)
 

@@ -25,7 +25,7 @@ from symgrad.expr import apply, show
 from symgrad.ir import show_equations
 from symgrad.pipeline import printed
 from symgrad.simplify import STABLE, simplify, stable
-from symgrad.simplify.table import CLOSED, OF_INPUTS, SCALED, SLOPES, Identity, stable_form
+from symgrad.simplify.table import OF_INPUTS, SCALED, SLOPES, Identity, stable_form
 
 # the forms
 
@@ -233,7 +233,7 @@ def id_of(row):
     return re.sub(r"\W+", "_", row.name)
 
 
-@pytest.mark.parametrize("row", (*FOUND, *CLOSED, *SLOPES), ids=id_of)
+@pytest.mark.parametrize("row", (*FOUND, *SLOPES), ids=id_of)
 def test_both_sides_of_a_stable_form_are_equal(row: Identity):
     rng = rng_of(row.name)
     defined, points = 0, rng.uniform(-20, 20, (160, 3))
@@ -271,10 +271,10 @@ def test_a_stable_form_is_found_in_a_declaration(row: Identity):
 # a form over a common denominator, taken where it loses fewer bits
 
 CANCELLED = {
-    "s/(k + s)": {"grad_s": "grad_output[...] * (k[...] / (k[...] + s[...])) / (k[...] + s[...])"},
-    "x/(1 + abs(x))": {"grad_x": "grad_output[...] / (1 + abs(x[...]) * (2 + abs(x[...])))"},
+    "s/(k + s)": {"grad_s": "grad_output[...] / (k[...] + s[...]) * k[...] / (k[...] + s[...])"},
+    "x/(1 + abs(x))": {"grad_x": "grad_output[...] / (1 + abs(x[...])) / (1 + abs(x[...]))"},
     "sqrt(x + 1) - sqrt(x)": {
-        "grad_x": "-grad_output[...] / (2 * ((x[...] + 1) * sqrt(x[...]) + x[...] * sqrt(x[...] + 1)))",
+        "grad_x": "-grad_output[...] / (2 * (x[...] * sqrt(x[...] + 1) + (x[...] + 1) * sqrt(x[...])))",
     },
     "(s/x)**3": {
         "grad_s": "3 * grad_output[...] * (s[...] / x[...])**2 / x[...]",
@@ -285,11 +285,10 @@ CANCELLED = {
         "grad_s": "grad_output[...] * inversion(x[...], s[...])",
         "grad_x": "-grad_output[...] * inversion(s[...], x[...])",
     },
-    "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * out[...] * inversion(x[...], s[...])"},
+    "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] * inversion(s[...], x[...]) / hypot(s[...], x[...])"},
     "sqrt(k**2 + s**2 - 2*k*s*cos(x))": {
         "grad_k": "grad_output[...] * (k[...] - s[...] + 2 * s[...] * sin(x[...] / 2)**2) / out[...]",
-        "grad_x": "grad_output[...] * where(abs(s[...]) > abs(k[...]), s[...] / out[...] * k[...],"
-        " k[...] / out[...] * s[...]) * sin(x[...])",
+        "grad_x": "grad_output[...] / out[...] * s[...] * k[...] * sin(x[...])",
     },
     "log(x/(1 - x))": {"grad_x": "grad_output[...] / (x[...] * (1 - x[...]))"},
     "1/(exp(x) - 1)": {"grad_x": "grad_output[...] / (expm1(-x[...]) * expm1(x[...]))"},

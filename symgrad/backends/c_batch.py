@@ -11,6 +11,7 @@ from ..numerics.removable import Filled
 from ..ops import OPS
 from ..ops.primitive import Primitive
 from ..plan import Program
+from ..plan.functions import written
 from ..plan.loops import Guard, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names, walk
 from ..records import replace
 from ..source import tree
@@ -100,7 +101,7 @@ def _angles(node: Node, inside: Mapping[Expr, Expr], single: bool) -> Iterator[t
     for n in postorder(*expressions(node)):
         parts: Sequence[Expr] = (n,)
         if isinstance(n, Apply) and isinstance(n.op, Filled):
-            parts = postorder(substitute(n.op.formula, {ARGUMENT: n.args[0]}))
+            parts = postorder(written(substitute(n.op.formula, {ARGUMENT: n.args[0]}), "c"))
         for part in parts:
             word = OPS[part.op].spell.get(BATCHES, "") if isinstance(part, Apply) else ""
             if word in REACH and refs(part):

@@ -19,7 +19,7 @@ from ..expr import (
     substitute,
 )
 from ..later import mp, mpmath
-from ..numerics.floating import value_of_formula
+from ..numerics.digits import value_of_formula
 from ..numerics.removable import Filled
 from ..numerics.taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from ..ops import OPS

@@ -25,6 +25,7 @@ from .nodes import (
     index,
     indices,
     is_exact,
+    one_fraction,
     operator,
     product,
     ref,

@@ -384,6 +384,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
 }
+OPPOSITE = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt", "eq": "ne", "ne": "eq"}  # holds where it does not
 
 
 def _comparison(op: str, a: Expr, b: Expr) -> Expr:
@@ -479,6 +480,15 @@ def product(factors: Iterable[Expr]) -> Expr:
 def fraction(above: Iterable[Expr], below: Iterable[Expr]) -> Expr:
     """The product of `above` over that of `below`."""
     return div(product(above), product(below))
+
+
+def one_fraction(node: Expr) -> Expr:
+    """a * (b / c) as a * b / c: one fraction reads better than two."""
+    if isinstance(node, Apply) and node.op == "mul":
+        a, b = node.args
+        if isinstance(b, Apply) and b.op == "div" and b.args[0] is not ONE:
+            return one_fraction(a * b.args[0]) / b.args[1]
+    return node
 
 
 def signed_total(terms: Iterable[tuple[Expr, int]]) -> Expr:

@@ -1,7 +1,7 @@
-"""How formulas are computed in floating point, and the forms of them that lose fewer digits.
+"""Functions of one number near a point where they are 0/0, or cancel.
 
-    floating.py   an expression step by step in doubles, and the bits that it loses
-    overflow.py   forms of which no part leaves the range
-    taylor.py     series near a point
-    removable.py  0/0 at a point, filled by its limit
+digits.py     the value of a formula with many digits
+overflow.py   forms of which no part leaves the range
+taylor.py     series near a point
+removable.py  0/0 at a point, filled by its limit
 """

@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import Any
 
 from ..expr import (
     ARGUMENT,
@@ -34,14 +33,16 @@ from ..expr import (
     value_of,
 )
 from ..expr import total as summed
-from ..later import mp, mpmath
+from ..later import mp, mpmath, np
 from ..ops import is_call
-from .floating import NOTHING, bits_lost, in_doubles, value_of_formula
+from ..precision.measure import bits
+from .digits import computed_at, value_of_formula
 
 X = ARGUMENT
 SIZES = (3, 7, 13, 45, 130, 400, 600, 704, 713, 731, 747, 801, 1501)  # exponentials leave the range at 709 and -745
 EXPONENTS = (20, 60, 200, 270, 360, 520, 900, 1020)  # squares and cubes do at these powers of 2
 DIGITS = 1300  # bits for the sine of such a number
+NOTHING = 64.0  # bits lost where there is no number at all
 SLACK = 0.25  # bits, on average, that are not worth another form
 CALLS = 1.6  # and those that are not worth more calls of functions
 MOST = 8  # powers that are written out
@@ -54,7 +55,7 @@ def overflow_safe_form(body: Expr) -> Expr:
     """`body` in the first form that loses nothing at large numbers, or hardly more than the best, with few calls."""
     truths = _truths(body)
     forms = list(dict.fromkeys((body, *_forms(body))))
-    losses = [_loss(f, truths) + (CALLS if _calls(f) > _calls(body) else 0) for f in forms]
+    losses = [round(_loss(f, truths), 2) + (CALLS if _calls(f) > _calls(body) else 0) for f in forms]
     return next(f for f, lost in zip(forms, losses, strict=True) if lost <= min(losses) + SLACK)
 
 
@@ -75,19 +76,19 @@ def _calls(body: Expr) -> int:
     return sum(is_call(n) for n in postorder(body))
 
 
-def _truths(body: Expr) -> list[tuple[Any, Any]]:
-    """Numbers of all sizes, and the value there; NaN where that is far beyond the range."""
-    sizes = [*map(mpmath.mpf, SIZES), *(mpmath.ldexp(mpmath.mpf(11) / 8, e) for e in EXPONENTS)]
+def _truths(body: Expr) -> tuple[list[float], list[float]]:
+    """Numbers of all sizes, and the value there; not finite where that is far beyond the range."""
+    sizes = [*map(float, SIZES), *(math.ldexp(11 / 8, e) for e in EXPONENTS)]
+    points = [x for size in sizes for x in (size, -size)]
     with mp.workprec(DIGITS):
-        return [(x, value_of_formula(body, {X: x})) for size in sizes for x in (size, -size)]
+        return points, [float(value_of_formula(body, {X: mpmath.mpf(x)})) for x in points]
 
 
-def _loss(form: Expr, truths: list[tuple[Any, Any]]) -> float:
-    lost = 0.0
-    for x, truth in truths:
-        found = in_doubles(form, {X: x})
-        lost += bits_lost(found, truth) if mp.isfinite(truth) else NOTHING if math.isnan(found) else 0
-    return lost / len(truths)
+def _loss(form: Expr, truths: tuple[list[float], list[float]]) -> float:
+    points, wanted = truths
+    found, truth = computed_at(form, points), np.array(wanted)
+    lost = np.where(np.isfinite(truth), bits(found, truth) / 100, np.where(np.isnan(found), NOTHING, 0.0))
+    return float(lost.mean())
 
 
 def _in_turn(node: Expr) -> Expr:

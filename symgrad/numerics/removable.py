@@ -21,11 +21,13 @@ from ..expr import ONE, ZERO, Apply, Const, Expr, Operator, apply, is_exact, pos
 from ..later import mp, mpmath, sympy
 from ..ops import OPS, Op
 from ..ops.row import everywhere
-from .floating import value_of_formula
+from .digits import value_of_formula
 from .taylor import ORIGIN, STEP, Place, X, coefficients, loss, polynomial, series
 
 LOST = 4.0  # bits for which a sum is worth a series
 LONG = 48  # letters in a name
+
+
 class Filled(Operator):
     """The operator that is `formula`, one of X, with its limit at a point; `function` is its name in printed files."""
 

@@ -11,24 +11,42 @@ the point without rounding. `Place` says which.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from operator import add, mul, neg, sub
 from typing import Any
 
-from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, apply, const, is_exact, ref, substitute, transform, value_of
+from ..expr import (
+    ARGUMENT,
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    apply,
+    const,
+    is_exact,
+    operator,
+    postorder,
+    ref,
+    substitute,
+    transform,
+    value_of,
+)
 from ..expr import total as summed
-from ..later import mp, mpmath
+from ..later import flint, mp, mpmath, np
+from ..precision.measure import bits
 from ..records import dataclass
-from .floating import bits_lost, in_doubles, value_of_formula
-from .overflow import overflow_safe_form, powers_and_functions
+from .digits import computed_at, value_of_formula
+from .overflow import overflow_safe_form
 
 X = ARGUMENT
 ROOT = apply("sqrt", X)
 SQUARE = ref("?square")
 SERIES = ref("?series")
 
+RING: Mapping[str, Callable[..., Any]] = {"add": add, "sub": sub, "mul": mul, "neg": neg}
 SIMPLE = 66  # bits to which a coefficient is a fraction, if it is one
 STEP = 80  # the coefficients are found by values at multiples of 2**-80
 TERMS = 16  # the longest series that is printed
@@ -189,15 +207,14 @@ def _converges(body: Expr, place: Place, found: Sequence[Any], h: Any) -> bool:
 def loss(body: Expr, place: Place, distances: Sequence[Any], form: Expr | None = None) -> float:
     """The most that the formula, written as `form`, loses in floating point at these distances and at larger ones, in
     bits."""
-    worst, text = 0.0, factored(body, place) if form is None else form
-    for n in range(10):
-        for h in distances:
-            x = mpmath.mpf(float(place.at(h * (1 + mpmath.mpf(n * n) / 19))))
-            with mp.workprec(200):
-                truth = value_of_formula(body, {X: x})
-            if mp.isfinite(truth):
-                worst = max(worst, bits_lost(in_doubles(text, {X: x}), truth))
-    return worst
+    steps = [h * (1 + mpmath.mpf(n * n) / 19) for n in range(10) for h in distances]
+    points = [float(place.at(h)) for h in steps]
+    with mp.workprec(200):
+        truth = [value_of_formula(body, {X: mpmath.mpf(x)}) for x in points]
+    known = [k for k, value in enumerate(truth) if mp.isfinite(value)]
+    found = computed_at(factored(body, place) if form is None else form, [points[k] for k in known])
+    lost = bits(found, np.array([float(truth[k]) for k in known]))
+    return max(lost.tolist(), default=0) / 100
 
 
 @lru_cache(maxsize=4096)
@@ -208,19 +225,34 @@ def settled(body: Expr) -> tuple[int, ...]:
     if not isinstance(body, Apply) or body.op not in ("add", "sub"):
         return ()
     for sign in (-1, 1):
-        far = [in_doubles(body, {X: mpmath.mpf(sign * SETTLED * n)}) for n in (1, 3, 8)]
-        if math.isfinite(far[0]) and far[0] == far[1] == far[2]:
-            if not math.isfinite(in_doubles(body, {X: sign * mp.inf})):
-                found.append(sign)
+        far = computed_at(body, [sign * SETTLED * n for n in (1, 3, 8, math.inf)])
+        if math.isfinite(far[0]) and far[0] == far[1] == far[2] and not math.isfinite(far[3]):
+            found.append(sign)
     return tuple(found)
 
 
 def polynomial(body: Expr) -> tuple[Fraction, ...] | None:
     """The coefficients of a polynomial of X, from that of 1 on; None if it is none, or a long one."""
-    found = powers_and_functions(body)
-    if found is None or any(functions or k not in range(FEW) for k, functions in found):
-        return None
-    return tuple(found.get((k, ()), Fraction(0)) for k in range(1 + max((k for k, _ in found), default=-1)))
+    done: dict[Expr, Any] = {}
+    for node in postorder(body):
+        args = [done[a] for a in node.args if a in done]
+        if node is X:
+            found = flint.fmpq_poly([0, 1])
+        elif is_exact(node):
+            found = flint.fmpq_poly([flint.fmpq(*value_of(node).as_integer_ratio())])
+        elif len(args) < len(node.args) or not args:
+            return None
+        elif operator(node) == "pow" and is_exact(node.args[1]) and value_of(node.args[1]) in range(FEW):
+            found = args[0] ** int(value_of(node.args[1]))
+        elif operator(node) == "div" and args[1].degree() == 0:
+            found = args[0] / args[1][0]
+        elif operator(node) in RING:
+            found = RING[operator(node)](*args)
+        else:
+            return None
+        done[node] = found
+    coefficients = done[body].coeffs()
+    return None if len(coefficients) > FEW else tuple(Fraction(int(c.p), int(c.q)) for c in coefficients)
 
 
 def away(body: Expr, place: Place) -> Expr:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..expr import ONE, ZERO, Apply, Const, Expr, apply, ref, select
 from ..later import mp, mpmath, sympy
-from . import errors
 from .row import Helper, Op, everywhere, exponential, function, jump, real
 
 
@@ -53,7 +52,7 @@ ACTIVATIONS: tuple[Op, ...] = (
              lambda x: 1 / (1 + exponential(-x)), names=("expit",),
              spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid"},
              expand=lambda x: select(_not_negative(x), ONE, _decaying(x)) / (1 + _decaying(x)), nonnegative=True,
-             monotone=1, error=errors.by_size,
+             monotone=1,
              ball=lambda x: 1 / (1 + (-x).exp())),
     # sigmoid(x) (1 - sigmoid(x)) without cancellation
     function("sigmoid_slope", lambda x, y: -y * apply("tanh", x / 2), lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
@@ -62,7 +61,8 @@ ACTIVATIONS: tuple[Op, ...] = (
              ball=lambda x: 1 / (4 * (x / 2).cosh() ** 2)),
     # of exp(-abs(x)): sigmoid(-abs(x)), whose rounding s - s**2 forgets near 1/2
     function("saturation", lambda x, y: 1 / (1 + x) ** 2, lambda x: x / (1 + x), lambda x: x / (1 + x),
-             expand=lambda x: x / (1 + x), domain="x != -1", inside=(0,), series=False),
+             expand=lambda x: x / (1 + x), domain="x != -1", inside=(0,), series=False,
+             ball=lambda x: x / (1 + x)),
     # exp(-abs(x - y)) of inputs, whose difference is rounded where they are not
     Op("exp_apart", 2, real(lambda x, y: exponential(-abs(x - y))),
        lambda x, y, z: (apply("sign", y - x) * z, apply("sign", x - y) * z), lambda x, y: sympy.exp(-sympy.Abs(x - y)),
@@ -80,10 +80,10 @@ ACTIVATIONS: tuple[Op, ...] = (
              spell={"numpy": "np.logaddexp(0, {})", "torch": "torch.logaddexp({0}, torch.zeros_like({0}))",
                     "jax": "jax.nn.softplus"},
              expand=lambda x: apply("maximum", x, 0) + apply("log1p", _decaying(x)), nonnegative=True, monotone=1,
-             error=errors.by_size,
              ball=lambda x: x.exp().log1p()),
     Op("relu", 1, lambda x: x if x > 0 else mpmath.mpf(0) * x, lambda x, y: (select(apply("gt", y, 0), ONE, ZERO),),
        lambda x: sympy.Max(x, 0), spell={"torch": "torch.relu", "jax": "jax.nn.relu"},
        expand=lambda x: apply("maximum", x, 0), kinks=jump("x == 0", lambda x: bool(x == 0), 0), nonnegative=True,
-       monotone=1),
+       monotone=1,
+       ball=lambda x: x.max(0 * x)),
 )  # fmt: skip

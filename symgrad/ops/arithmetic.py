@@ -8,7 +8,6 @@ from typing import Any
 
 from ..expr import ONE, ZERO, apply, select
 from ..later import flint, mp, mpmath, np, sympy
-from . import errors
 from .row import LARGE, Op, Partials, exponential, real
 
 GONE = -1100  # binary exponent of what is 0 in floating point, with some to spare
@@ -40,13 +39,6 @@ def _root(a: Any) -> Any:
     return math.isqrt(a) if isinstance(a, int) else mp.floor(mp.sqrt(a))
 
 
-def _quotient(a: float, b: float) -> float:
-    """a / b as the standard of floating point has it."""
-    if b:
-        return a / b
-    return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
-
-
 def _compares(name: str, value: Callable[[Any, Any], int], *names: str) -> Op:
     return Op(name, 2, value, None, names[0], names, result="bool", kind="comparison", cost=1)
 
@@ -55,11 +47,11 @@ def _decides(name: str, arity: int, value: Callable[..., int], *names: str, asso
     return Op(name, arity, value, None, names[0], names, result="bool", kind="logic", cost=1, associative=associative)
 
 
-def _ring(name: str, noun: str, between: str, value: Callable[[Any, Any], Any], error: errors.Bound,
+def _ring(name: str, noun: str, between: str, value: Callable[[Any, Any], Any],
           partials: Callable[..., Partials], **columns: Any) -> Op:  # fmt: skip
     """The row of a sum, a difference or a product."""
     return Op(name, 2, value, partials, value, kind="arithmetic", noun=noun, between=between, cost=1, integral=True,
-              error=error, ieee=value, ball=value, **columns)  # fmt: skip
+              ball=value, **columns)  # fmt: skip
 
 
 WHOLE = 2**20  # of a larger power a ball is that of a logarithm
@@ -77,26 +69,25 @@ def _of_integers(name: str, value: Callable[[Any, Any], Any], twin: Any, *names:
 
 ARITHMETIC: tuple[Op, ...] = (
     Op("pi", 0, lambda: +mp.pi, None, lambda: sympy.pi, spell={"numpy": "np.pi", "torch": "torch.pi", "c": "PI"},
-       kind="number", cost=0, error=errors.constant,
+       kind="number", cost=0,
        ball=lambda: flint.arb.pi()),
     # arithmetic
-    _ring("add", "sum", "plus", lambda a, b: a + b, errors.summed, lambda a, b, y: (ONE, ONE), associative=True,
+    _ring("add", "sum", "plus", lambda a, b: a + b, lambda a, b, y: (ONE, ONE), associative=True,
           scans=True, reduction="sum"),
-    _ring("sub", "difference", "minus", lambda a, b: a - b, errors.summed, lambda a, b, y: (ONE, -ONE)),
-    _ring("mul", "product", "times", lambda a, b: a * b, errors.multiplied, lambda a, b, y: (b, a), associative=True,
+    _ring("sub", "difference", "minus", lambda a, b: a - b, lambda a, b, y: (ONE, -ONE)),
+    _ring("mul", "product", "times", lambda a, b: a * b, lambda a, b, y: (b, a), associative=True,
           scans=True, reduction="prod"),
     Op("div", 2, real(lambda a, b: a / b), lambda a, b, y: (1 / b, -y / b), lambda a, b: a / b, domain="y != 0",
-       inside=(None, 1), kind="arithmetic", noun="quotient", between="over", cost=3, error=errors.divided,
-       ieee=_quotient,
+       inside=(None, 1), kind="arithmetic", noun="quotient", between="over", cost=3,
        ball=lambda a, b: a / b),
     Op("neg", 1, lambda x: -x, lambda x, y: (-ONE,), lambda x: -x, kind="arithmetic", noun="negative", cost=1,
-       integral=True, monotone=-1, error=errors.largest, ieee=lambda a: -a,
+       integral=True, monotone=-1,
        ball=lambda x: -x),
     Op("pow", 2, power,
        lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)),
                         select(apply("and", apply("eq", a, 0), apply("ge", b, 0)), ZERO, y * apply("log", a))),
        lambda a, b: a**b, names=("power",), domain="x > 0, or y an integer", inside=(1, None), kind="power",
-       noun="power", error=errors.power,
+       noun="power",
        ball=_power_of_balls),
     _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),
     _of_integers("mod", lambda a, b: a % b, "Mod", "Mod", "remainder"),

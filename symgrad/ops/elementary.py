@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from ..expr import ONE, ZERO, Const, Expr, apply, factors, fraction, is_exact, ref, select
 from ..later import flint, mp, mpmath, sympy
-from . import errors
 from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
 
 FAR = 700  # exp(FAR) is about the largest number; that of a float is exp(88)
@@ -20,13 +18,6 @@ def _length(a: Expr, b: Expr) -> Expr:
     return y if any(isinstance(x, Const) and x.value for x in (a, b)) else nonzero(y)
 
 
-def _log_ratio(x: Expr, y: Expr) -> Expr:
-    """log(x / y), by two logarithms where the quotient leaves the range: elsewhere, they cost digits for x near y."""
-    ratio = apply("log", x / y)
-    apart = apply("log", apply("abs", x)) - apply("log", apply("abs", y))
-    return select(apply("gt", apply("abs", ratio), FAR), apart, ratio)
-
-
 def _root(v: Expr) -> Expr:
     """sqrt(abs(v)), whose slope at 0 nobody asks for."""
     return select(apply("eq", v, 0), ZERO, apply("sqrt", apply("abs", nonzero(v))))
@@ -34,6 +25,17 @@ def _root(v: Expr) -> Expr:
 
 _x, _y, _z, _distance, _scale = map(ref, ("x", "y", "z", "distance", "scale"))
 
+_ratio = ref("ratio")
+
+_LOG_RATIO = Helper(
+    "log(x / y), by two logarithms where the quotient leaves the range: elsewhere, they cost digits for x near y.",
+    (
+        ("ratio", apply("log", _x / _y)),
+        ("apart", apply("log", apply("abs", _x)) - apply("log", apply("abs", _y))),
+        ("result", select(apply("gt", apply("abs", _ratio), FAR), ref("apart"), _ratio)),
+    ),
+    ("x", "y"),
+)
 _ROOT_OF_SUM = Helper(
     "sqrt(x**2 + y*z), of numbers scaled by a power of two, which rounds nothing: neither term leaves the range.",
     (
@@ -47,14 +49,14 @@ _ROOT_OF_SUM = Helper(
 
 def _logarithm(name: str, base: int, value: Any, twin: Callable[[Any], Any]) -> Op:
     return function(name, lambda x, y: 1 / (x * apply("log", base)), twin, lambda x: log(x) / value(), domain="x > 0",
-                    inside=(1,), monotone=1, error=errors.of_numbers,
+                    inside=(1,), monotone=1,
                     ball=lambda x: x.log() / flint.arb(base).log())  # fmt: skip
 
 
 def _inverse(name: str, slope: Callable[[Expr, Expr], Expr], **columns: Any) -> Op:
     """The row of asin or another one that NumPy calls arcsin."""
     word = f"arc{name[1:]}"
-    columns = {"error": errors.of_numbers, "spell": {"numpy": f"np.{word}"}, **columns}
+    columns = {"spell": {"numpy": f"np.{word}"}, **columns}
     return function(name, slope, names=(word,), **columns)
 
 
@@ -72,32 +74,31 @@ def _chord(x: Expr) -> Expr:
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
     function("exp", lambda x, y: y, value=exponential, spell={"c loops": "vector_exp"}, inside=(0,), nonnegative=True,
-             grows="right", monotone=1, of_logs=True, error=errors.by_size),
+             grows="right", monotone=1, of_logs=True),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
              spell={"jax": "jnp.power(2, {})"}, inside=(0,), nonnegative=True, grows="right", monotone=1,
              ball=lambda x: (x * flint.arb.const_log2()).exp()),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=(0,), grows="right",
-             spell={"c batches": "vector_expm1"}, monotone=1, error=errors.grows),
+             spell={"c batches": "vector_expm1"}, monotone=1),
     function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=(1,), monotone=1,
-             spell={"c batches": "vector_log"}, error=errors.logarithm),
+             spell={"c batches": "vector_log"}),
     function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=(0,), monotone=1,
-             spell={"jax": "_log1p", "c batches": "vector_log1p"}, error=errors.of_numbers),
+             spell={"jax": "_log1p", "c batches": "vector_log1p"}),
     _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2)),
     _logarithm("log10", 10, lambda: mp.ln10, lambda x: sympy.log(x) / sympy.log(10)),
     # log(x / y) where x / y need not be in the range
     Op("log_ratio", 2, real(lambda x, y: log(x / y)), lambda x, y, result: (1 / x, -1 / y),
-       lambda x, y: sympy.log(x / y), expand=_log_ratio, domain="x / y > 0", inside=(1, 1), series=False,
-       error=errors.log_ratio,
+       lambda x, y: sympy.log(x / y), spell=everywhere("log_ratio"), helper=_LOG_RATIO,
+       domain="x / y > 0", inside=(1, 1), series=False,
        ball=lambda x, y: (x / y).log()),
     # roots
-    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), nonnegative=True, monotone=1,
-             error=errors.root, ieee=lambda a: math.sqrt(a) if a >= 0 else math.nan),
+    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), nonnegative=True, monotone=1),
     function("cbrt", lambda x, y: 1 / (3 * y**2), lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
              lambda x: mp.sign(x) * mp.cbrt(abs(x)), spell={"numpy": "np.cbrt", "c": "cbrt"},
-             expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), steep=True, monotone=1, series=False),
+             expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), steep=True, monotone=1, series=False,
+             ball=lambda x: x.sgn() * abs(x).root(3)),
     Op("hypot", 2, real(lambda a, b: mp.hypot(a, b)), lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
        lambda a, b: sympy.sqrt(a**2 + b**2), kinks=origin("x == y == 0"), associative=True, nonnegative=True,
-       error=errors.summed,
        ball=lambda a, b: (a * a + b * b).sqrt()),
     # sqrt(x**2 + y z) whose terms neither overflow nor underflow
     Op("root_of_sum", 3, real(lambda u, v, w: mp.sqrt(u * u + v * w)),
@@ -106,36 +107,34 @@ ELEMENTARY: tuple[Op, ...] = (
        nonnegative=True, series=False,
        ball=lambda u, v, w: (u * u + v * w).sqrt()),
     # trigonometry
-    function("sin", lambda x, y: apply("cos", x), spell={"c batches": "vector_sin"}, error=errors.flat),
-    function("cos", lambda x, y: -apply("sin", x), spell={"c batches": "vector_cos"}, error=errors.flat),
+    function("sin", lambda x, y: apply("cos", x), spell={"c batches": "vector_sin"}),
+    function("cos", lambda x, y: -apply("sin", x), spell={"c batches": "vector_cos"}),
     # 1 - cos(x) with all its digits
     function("versin", lambda x, y: apply("sin", x), lambda x: 1 - sympy.cos(x), lambda x: 2 * mp.sin(x / 2) ** 2,
-             expand=lambda x: 2 * apply("sin", _half(x)) ** 2, nonnegative=True, error=errors.flat,
+             expand=lambda x: 2 * apply("sin", _half(x)) ** 2, nonnegative=True,
              ball=lambda x: 2 * (x / 2).sin() ** 2),
-    function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", error=errors.of_numbers),
+    function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0"),
     _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=1),
     _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=-1),
-    _inverse("atan", lambda x, y: 1 / (1 + x**2), monotone=1, error=errors.flat),
+    _inverse("atan", lambda x, y: 1 / (1 + x**2), monotone=1),
     Op("atan2", 2, real(lambda a, b: mp.atan2(a, b)),
        lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), "atan2",
-       names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"), error=errors.of_numbers,
+       names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"),
        ball=lambda a, b: flint.arb.atan2(a, b)),
     # hyperbolic functions
-    function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=(0,), grows="both", monotone=1,
-             error=errors.grows),
-    function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=(0,), nonnegative=True, grows="both",
-             error=errors.grows),
+    function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=(0,), grows="both", monotone=1),
+    function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=(0,), nonnegative=True, grows="both"),
     # cosh(x) - 1 with all its digits
     function("coshm1", lambda x, y: apply("sinh", x), lambda x: sympy.cosh(x) - 1, lambda x: 2 * sinh(x / 2) ** 2,
-             expand=lambda x: 2 * apply("sinh", _half(x)) ** 2, nonnegative=True, grows="both", error=errors.grows,
+             expand=lambda x: 2 * apply("sinh", _half(x)) ** 2, nonnegative=True, grows="both",
              ball=lambda x: 2 * (x / 2).sinh() ** 2),
-    function("tanh", lambda x, y: 1 - y**2, spell={"c loops": "vector_tanh"}, monotone=1, error=errors.flat),
+    function("tanh", lambda x, y: 1 - y**2, spell={"c loops": "vector_tanh"}, monotone=1),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
     function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: 1 / cosh(x) ** 2,
              expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
              nonnegative=True,
              ball=lambda x: 1 / x.cosh() ** 2),
-    _inverse("asinh", lambda x, y: 1 / apply("hypot", x, 1), monotone=1, error=errors.flat),
+    _inverse("asinh", lambda x, y: 1 / apply("hypot", x, 1), monotone=1),
     _inverse("acosh", lambda x, y: 1 / apply("sqrt", (x - 1) * (x + 1)), domain="x >= 1", inside=(2,), monotone=1),
     _inverse("atanh", lambda x, y: 1 / ((1 - x) * (1 + x)), domain="-1 < x < 1", inside=(0,), monotone=1,
              spell={"numpy": "np.arctanh", "jax": "_atanh"}),

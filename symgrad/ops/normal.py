@@ -12,7 +12,6 @@ from typing import Any
 
 from ..expr import HALF, ZERO, Expr, apply, const, ref, select
 from ..later import flint, mp, mpmath, sympy
-from . import errors
 from .row import Helper, Op, Polynomial, everywhere, function, special
 
 _pi = apply("pi")
@@ -226,16 +225,14 @@ NORMAL: tuple[Op, ...] = (
              spell={"numpy": "_normal_bell", "jax": "", "c": "normal_bell", "c batches": "vector_normal_bell"},
              helper=_in_two_factors(halved=True), expand=lambda x: _exp(-(x**2) / 2), nonnegative=True, series=False,
              ball=lambda x: (-x * x / 2).exp()),
-    function("erf", lambda x, y: 2 * apply("exp", -(x**2)) / apply("sqrt", _pi), spell=special("erf"), monotone=1,
-             error=errors.flat),
+    function("erf", lambda x, y: 2 * apply("exp", -(x**2)) / apply("sqrt", _pi), spell=special("erf"), monotone=1),
     function("erfc", lambda x, y: -2 * apply("exp", -(x**2)) / apply("sqrt", _pi),
-             spell={**special("erfc"), "c batches": "vector_erfc"}, nonnegative=True, monotone=-1,
-             error=errors.by_slope(lambda size, s: size + max(s, 0) + 3)),
+             spell={**special("erfc"), "c batches": "vector_erfc"}, nonnegative=True, monotone=-1),
     function("erfcx", lambda x, y: 2 * x * y - 2 / _root(_pi), lambda x: sympy.exp(x**2) * sympy.erfc(x), _scaled,
              spell={**everywhere("erfcx"), **special("erfcx")}, helper=_ERFCX, nonnegative=True, monotone=-1,
              ball=lambda x: (x * x).exp() * x.erfc()),
     function("erfinv", lambda x, y: _root(_pi) / 2 * apply("exp", y**2), spell=special("erfinv"), domain="-1 < x < 1",
-             inside=(0,), sampled=False, monotone=1, series=False),
+             inside=(0,), monotone=1, series=False),
     function("ndtr", lambda x, y: _gauss(x), lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
              lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
              spell={"numpy": "special.ndtr", "jax": "_ndtr", "c": "ndtr", "c batches": "vector_ndtr"}, helper=_NDTR,
@@ -260,5 +257,5 @@ NORMAL: tuple[Op, ...] = (
              ball=lambda x: 2 / flint.arb.pi().sqrt() * (-x * x).exp() / x.erfc()),
     function("ndtri", lambda x, y: _root(2 * _pi) * apply("exp", y**2 / 2),
              lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1), lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
-             spell=special("ndtri"), domain="0 < x < 1", inside=(0.5,), sampled=False, monotone=1, series=False),
+             spell=special("ndtri"), domain="0 < x < 1", inside=(0.5,), monotone=1, series=False),
 )  # fmt: skip

@@ -87,7 +87,6 @@ class Primitive(Operator):
             spell=dict.fromkeys(about.places, about.name),
             domain=about.words,
             inside=about.inside,
-            sampled=False,
             series=False,
             cost=about.cost,
         )
@@ -201,7 +200,7 @@ class Undeclared(Operator):
 
     def __new__(cls, primitive: Primitive, which: int) -> Undeclared:
         arity, name = len(primitive.partials), f"no derivative of {primitive} in {which}"
-        row = Op(name, arity, lambda *args: mp.nan, None, "nan", sampled=False, series=False)
+        row = Op(name, arity, lambda *args: mp.nan, None, "nan", series=False)
         self = super().__new__(cls, name, row)
         self.of = primitive, which
         return self

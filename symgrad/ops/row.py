@@ -19,7 +19,6 @@ from ..expr import COMMUTATIVE, ONE, ZERO, Expr, apply, operator, select
 from ..later import flint, mp, mpmath
 from ..later import sympy as sympy_module
 from ..records import dataclass
-from .errors import Bound
 
 LARGE = 64  # bits before the point from which on mpmath multiplies for seconds, or more: exp(-1e308), 2.5**1e200
 CALL = 10  # the cost of a function: about that of a call of a library's
@@ -92,8 +91,6 @@ class Op:
                 be replaced: the value is finite, or infinite without a word (tan), or its argument is a literal
     steep       it has a value, but no finite slope, at a point inside of its domain
     kinks       where it has no derivative, and the value declared there
-    sampled     whether mpmath computes it in milliseconds at every argument, to hundreds of digits; formulas of other
-                operators are not sampled for the bits they lose
     kind        "number", "arithmetic", "power", "integer", "comparison", "logic", "choice" or "function"
     noun        what its value is called in words; empty where that is its name
     between     what is read between its arguments; empty where nothing is
@@ -109,8 +106,6 @@ class Op:
                 those below 0, too
     series      formulas of it may be printed by their Taylor series; not where it is analytic in parts only, is slow in
                 mpmath, or is nothing that a formula is written in
-    error       how the errors of its arguments pass through it; None: by two computations with different digits
-    ieee        its value in doubles where processors compute it, rounded correctly
     ball        its value in balls of python-flint, numbers with a bound of their error, where these have no method of
                 that name
     """
@@ -130,7 +125,6 @@ class Op:
     inside: tuple[float | None, ...] = ()
     steep: bool = False
     kinks: tuple[Kink, ...] = ()
-    sampled: bool = True
     kind: str = "function"
     noun: str = ""
     between: str = ""
@@ -144,8 +138,6 @@ class Op:
     monotone: int = 0
     grows: str = ""
     series: bool = True
-    error: Bound | None = None
-    ieee: Callable[..., float] | None = None
     ball: Callable[..., Any] | None = None
 
     @property

@@ -13,7 +13,6 @@ from typing import Any
 from ..errors import UnsupportedError
 from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, ref, select, value_of
 from ..later import mp, mpmath, sympy
-from . import errors
 from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, jump, log, nonzero, origin, real, special
 
 _pi = apply("pi")
@@ -136,7 +135,7 @@ def _bessel(kind: str, order: int, value: Callable[[Any], Any], slope: Callable[
     return function(f"bessel_{twin}{order}{end}", slope,
                     lambda x: scale(x) * getattr(sympy, f"bessel{twin}")(order, x), value,
                     spell={"numpy": f"special.{twin}{order}{end}", "torch": f"torch.special.{torch}{order}", "jax": ""},
-                    sampled=False, series=False, **columns)  # fmt: skip
+                    series=False, **columns)  # fmt: skip
 
 
 def _at(order: int, name: str) -> Callable[[Any], Any]:
@@ -188,30 +187,30 @@ _POLES = "x is not 0, -1, -2, ..."
 SPECIAL: tuple[Op, ...] = (
     # the gamma function
     function("lgamma", lambda x, y: apply("digamma", x), "loggamma", _lgamma, names=("gammaln", "loggamma"),
-             spell=special("gammaln"), domain=_POLES, inside=(1,), sampled=False, series=False),
+             spell=special("gammaln"), domain=_POLES, inside=(1,), series=False),
     function("tgamma", lambda x, y: y * apply("digamma", x), "gamma", _tgamma,
              spell={"numpy": "special.gamma", "c": "tgamma"}, expand=_from_lgamma, domain=_POLES, inside=(1,),
-             sampled=False, series=False),
+             series=False),
     function("digamma", lambda x, y: _hurwitz(2, x), value=lambda x: _polygamma(0, x), spell=special("digamma"),
-             domain=_POLES, inside=(1,), sampled=False, series=False),
+             domain=_POLES, inside=(1,), series=False),
     Op("polygamma", 2, real(_polygamma), lambda n, x, y: (None, apply("polygamma", n + 1, x)), "polygamma",
-       expand=_by_zeta, domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...", sampled=False, series=False),
+       expand=_by_zeta, domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...", series=False),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...
     Op("hurwitz", 2, real(_zeta), lambda s, x, y: (_unknown(), -s * _hurwitz(s + 1, x)), "zeta",
        spell={"numpy": "special.zeta", "torch": "_hurwitz", "jax": "_hurwitz"},
-       domain="x > 1, and y not 0, -1, -2, ...", sampled=False, series=False),
+       domain="x > 1, and y not 0, -1, -2, ...", series=False),
     # modified Bessel functions
     function("bessel_i0", lambda x, y: apply("bessel_i1", x), lambda x: sympy.besseli(0, x), lambda x: mp.besseli(0, x),
-             spell=special("i0"), inside=(0,), sampled=False, nonnegative=True),
+             spell=special("i0"), inside=(0,), nonnegative=True),
     function("bessel_i1", lambda x, y: select(apply("eq", x, 0), HALF, apply("bessel_i0", x) - y / nonzero(x)),
-             lambda x: sympy.besseli(1, x), lambda x: mp.besseli(1, x), spell=special("i1"), inside=(0,), sampled=False,
+             lambda x: sympy.besseli(1, x), lambda x: mp.besseli(1, x), spell=special("i1"), inside=(0,),
              monotone=1),
     function("bessel_i0e", lambda x, y: apply("bessel_i1e", x) - apply("sign", x) * y,
              lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x),
              lambda x: exponential(-abs(x)) * mp.besseli(0, x),
-             spell=special("i0e"), kinks=jump("x == 0", lambda x: bool(x == 0), 0), sampled=False, nonnegative=True),
+             spell=special("i0e"), kinks=jump("x == 0", lambda x: bool(x == 0), 0), nonnegative=True),
     function("bessel_i1e", _slope_of_i1e, lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
-             lambda x: exponential(-abs(x)) * mp.besseli(1, x), spell=special("i1e"), sampled=False, series=False),
+             lambda x: exponential(-abs(x)) * mp.besseli(1, x), spell=special("i1e"), series=False),
     # Bessel functions
     _bessel("j", 0, _at(0, "besselj"), lambda x, y: -apply("bessel_j1", x), "bessel_j"),
     _bessel("j", 1, _at(1, "besselj"),
@@ -230,17 +229,17 @@ SPECIAL: tuple[Op, ...] = (
     # the incomplete gamma functions, from 0 to 1
     Op("gammainc", 2, real(_incomplete(upper=False)), lambda a, x, y: (_unknown(), _density(a, x)),
        lambda a, x: sympy.lowergamma(a, x) / sympy.gamma(a), spell=special("gammainc"), domain="x > 0, and y >= 0",
-       inside=(1, 1), sampled=False, series=False),
+       inside=(1, 1), series=False),
     Op("gammaincc", 2, real(_incomplete(upper=True)), lambda a, x, y: (_unknown(), -_density(a, x)),
        lambda a, x: sympy.uppergamma(a, x) / sympy.gamma(a), spell=special("gammaincc"), domain="x > 0, and y >= 0",
-       inside=(1, 1), sampled=False, series=False),
+       inside=(1, 1), series=False),
     # the exponential integral, and the inverse of x*exp(x)
     function("expi", lambda x, y: apply("exp", x) / x, "Ei", lambda x: -mp.inf if x == 0 else mp.ei(x), names=("Ei",),
              spell={"numpy": "special.expi", "jax": "jax.scipy.special.expi"}, domain="x != 0", inside=(1,),
-             sampled=False, series=False),
+             series=False),
     function("lambertw", lambda x, y: 1 / (apply("exp", y) * (1 + y)), "LambertW", lambda x: mp.lambertw(x),
              names=("LambertW",), spell={"c": "lambertw"},
-             domain="exp(1)*x > -1", inside=(1,), sampled=False, monotone=1, series=False),
+             domain="exp(1)*x > -1", inside=(1,), monotone=1, series=False),
     # without a gap at 0, without overflow
     function("log1mexp", lambda x, y: 1 / apply("expm1", x), lambda x: sympy.log(1 - sympy.exp(-x)),
              lambda x: log(-expm1(-x)), expand=_by_log1p, domain="x > 0", inside=(1,), monotone=1, series=False,
@@ -254,7 +253,6 @@ SPECIAL: tuple[Op, ...] = (
        spell={"numpy": "np.logaddexp", "torch": "torch.logaddexp"},
        expand=lambda a, b: apply("maximum", a, b) + apply("log1p", apply("exp", -_apart(a, b))),
        of_logs=True, associative=True, scans=True, reduction="logsumexp", series=False,
-       error=errors.log_of_sum,
        ball=lambda a, b: (a.exp() + b.exp()).log()),
     function("log_cosh", lambda x, y: apply("tanh", x), lambda x: sympy.log(sympy.cosh(x)),
              lambda x: mp.log(cosh(x)), nonnegative=True, spell=everywhere("log_cosh"), helper=_LOG_COSH,

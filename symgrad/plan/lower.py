@@ -19,6 +19,7 @@ from ..expr import (
     index,
     indices,
     is_short,
+    one_fraction,
     outermost,
     postorder,
     preorder,
@@ -38,7 +39,6 @@ from ..ops.limits import INFINITY
 from ..ops.naming import wishes
 from ..records import replace
 from ..simplify.match import Finder
-from ..simplify.products import one_fraction
 from .conditions import may_leave
 from .exponents import given, of_difference
 

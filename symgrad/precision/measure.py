@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ..expr import Apply, Const, Expr, Ref, values
+from ..expr.nodes import COMPARE, OPPOSITE
 from ..later import flint, mp, mpmath, np
 from ..ops import OPS
 
@@ -37,17 +38,6 @@ MANY_LEAVES = 6  # variables of a formula with guards, which are looked for wher
 Points = Mapping[Expr, Any]  # of each leaf an array
 
 
-COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-}
-_OPPOSITE = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt", "eq": "ne", "ne": "eq"}
-
-
 @cache
 def in_balls(op: str) -> Callable[..., Any] | None:
     return OPS[op].in_balls
@@ -59,9 +49,7 @@ def known(root: Expr) -> bool:
     nodes = values(root)
     conditions = [n.args[0] for n in nodes if isinstance(n, Apply) and n.op == "select"]
     numbers = [a for n in nodes if isinstance(n, Apply) for a in n.args[n.op == "select" :]]
-    return all(map(_is_number, [root, *numbers])) and all(
-        isinstance(c, Apply) and c.op in COMPARISONS for c in conditions
-    )
+    return all(map(_is_number, [root, *numbers])) and all(isinstance(c, Apply) and c.op in COMPARE for c in conditions)
 
 
 def _is_number(node: Expr) -> bool:
@@ -93,7 +81,7 @@ def ball(root: Expr, at: Mapping[Expr, Any]) -> Any:
             if None in asked:
                 stack += [a for a, v in zip(condition.args, asked, strict=True) if v is None]
                 continue
-            holds, fails = COMPARISONS[condition.op](*asked), COMPARISONS[_OPPOSITE[condition.op]](*asked)
+            holds, fails = COMPARE[condition.op](*asked), COMPARE[OPPOSITE[condition.op]](*asked)
             if holds == fails:
                 return None
             taken = node.args[1 if holds else 2]
@@ -183,7 +171,7 @@ class Doubles:
         if node.op == "select":
             return np.where(*args)
         if row.result == "bool":
-            return COMPARISONS[node.op](*args) if node.op in COMPARISONS else _by_points(node.op, *args)
+            return COMPARE[node.op](*args) if node.op in COMPARE else _by_points(node.op, *args)
         if row.arithmetic and row.arity:
             return row.in_balls(*args) if row.in_balls else None  # the operation's sign: one of doubles, too
         if node.op == "sqrt":
@@ -230,9 +218,7 @@ def _by_row(op: str, *args: float) -> float:
 
 
 @lru_cache(256)
-def drawn(
-    leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int
-) -> tuple[tuple[str, dict[Expr, float]], ...]:
+def drawn(leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int) -> tuple[tuple[str, dict[Expr, float]], ...]:
     """Points of all kinds: of both signs and, every third, positive ones alone. The same on every machine."""
     draw = random.Random(seed)
     moving = [leaf for leaf in leaves if leaf.name not in well_scaled]
@@ -260,7 +246,7 @@ def drawn(
             if kind == "edges":  # zeros, and arguments that are equal
                 first, *others = draw.sample(moving, len(moving))
                 at |= {first: 0.0 if place % 2 or not others else at[others[0]]}
-                at |= dict.fromkeys(others[1:1 + draw.randrange(len(others))], at[first]) if others else {}
+                at |= dict.fromkeys(others[1 : 1 + draw.randrange(len(others))], at[first]) if others else {}
             if kind == "saturated":
                 at[draw.choice(moving)] = float(SATURATED[place // 2 % 4] * (1 if place % 2 else -1))
             if kind == "unit":
@@ -305,7 +291,7 @@ class Sample:
         self.points: list[dict[Expr, float]] = []
         self.guarded: list[dict[Expr, float]] = []
         kinds, truth = list[str](), list[float]()
-        told = [(c, holds) for c, holds in given if all(n in leaves for n in values(c) if isinstance(n, Ref))]
+        told = [(c, h) for c, h in given if all(n in leaves or isinstance(n, (Apply, Const)) for n in values(c))]
         if guards and len(leaves) <= MANY_LEAVES:
             self.guarded = [at for at in zeros(leaves) if any(value_at(d, at) == 0 for d in guards)]
         extra = [("edges", at) for at in self.guarded]

@@ -8,41 +8,75 @@ changed for less than a bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Collection, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
-from ..expr import Apply, Expr, Ref, apply, base_of, branch, factors, operator, product, ref, substitute, transform, values
+from ..expr import (
+    Apply,
+    Expr,
+    Ref,
+    apply,
+    base_of,
+    branch,
+    factors,
+    is_exact,
+    one_fraction,
+    operator,
+    product,
+    ref,
+    size,
+    substitute,
+    transform,
+    value_of,
+    values,
+)
 from ..later import np
 from ..ops import OPS
 from ..ops.row import CALL, nonzero, unguarded_divisor
-from .measure import Given, Sample, known, value_at
+from .denominator import WORDS, by_roots, may_shrink, together
+from .measure import Given, Sample, bits, known, value_at
+from .orders import differences_first, in_front, reordered
 from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
 
-LARGE = 40  # operations; longer formulas stay as they are: a search would be longer, too, and end nowhere
+LARGEST = 60  # nodes; longer formulas stay as they are
+LARGE = 40  # operations; in longer formulas rules are not tried: a search would be longer, too, and end nowhere
 ENOUGH = 0.5  # bits on average, at each kind of points, that are nothing to look for
+SUMS = ("add", "sub")
 CONDITIONS = 6  # in a formula: each doubles the cases
+LONGER = 4  # operations that both sides of a `where` may have more than what they were one of
 FEW = 20  # operations of what may become shorter
-GAIN = 1.0  # bits that another form must save
+GAIN = 1.0  # bits that another form of what somebody wrote must save
+DERIVED = 0.4  # the same of what nobody wrote
 BOUGHT = 0.2  # bits more for each operation that it takes more
 PRICE = 0.03  # bits that an operation costs while forms are compared
 WEIGHTS = {"practical": 1, "unit": 1, "edges": 1, "saturated": 1, "near": 0.25, "full": 0.125}  # of kinds of points
 WORSE = 0.75  # bits that points of one kind may lose for the others
 PAID = 4  # times as much counts what they lose beyond that
-WIDTH, ROUNDS, CANDIDATES = 8, 6, 600
+WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
 PROGRESS = 0.1  # bits that a round must gain, of the best form and of all kept together
+RANGE = 2.0  # bits that whatever is saved all over the range counts as, at most: it may cost few operations
+NEARLY = 0.1  # bits that a form may cost more, if less of what was written changes
 BETTER = 0.25  # bits that the second of two forms must save
 
 
-def better(body: Expr, well_scaled: frozenset[str] = frozenset(), length: int | None = None) -> Expr | None:
+def better(
+    body: Expr,
+    well_scaled: frozenset[str] = frozenset(),
+    shared: Collection[Expr] = (),
+    gain: float = GAIN,
+    given: Given = (),
+) -> Expr | None:
     """Another form of `body` that loses a bit less or more, and no kind of points for another; None if there is none.
 
     well_scaled  the names of cotangents, sizes and options, which are neither huge nor tiny
-    length       how many operations it takes as it stands, if others share some of them
+    shared       what is computed anyway, and costs nothing
+    gain         the bits that it must save
+    given        conditions, and whether they hold where it is used
 
-    Of a `where`, each side is looked at alone, at the points at which it is used. A guard, where(d == 0, 1, d) below the
-    line, stands again around each divisor that is 0 where a guard held.
+    Of a `where`, each side is looked at alone, at the points at which it is used. A guard, where(d == 0, 1, d) below
+    the line, stands again around each divisor that is 0 where a guard held.
     """
     nodes = values(body)
     if not _may_lose(nodes):
@@ -50,11 +84,15 @@ def better(body: Expr, well_scaled: frozenset[str] = frozenset(), length: int | 
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     names = {leaf: ref(f"?{k}") for k, leaf in enumerate(leaves)}  # equal formulas of others have one form
     scaled = frozenset(names[leaf].name for leaf in leaves if leaf.name in well_scaled)
-    found = _better(substitute(body, names), scaled, operations(body) if length is None else length)
+    free = frozenset(substitute(s, names) for s in shared) - {*names.values()}
+    told = tuple((substitute(condition, names), holds) for condition, holds in given)
+    found = _better(substitute(body, names), scaled, free, gain, told)
     return None if found is None else substitute(found, {new: old for old, new in names.items()})
 
 
-def fewest(forms: Sequence[Expr], written: Expr, well_scaled: frozenset[str] = frozenset()) -> Expr:
+def fewest(
+    forms: Sequence[Expr], written: Expr, well_scaled: frozenset[str] = frozenset(), shared: Collection[Expr] = ()
+) -> Expr:
     """That of several forms of `written` that loses fewest bits; the first where none is better, or nothing tells."""
     leaves = tuple(n for n in values(written) if isinstance(n, Ref))
     first = forms[0]
@@ -64,7 +102,7 @@ def fewest(forms: Sequence[Expr], written: Expr, well_scaled: frozenset[str] = f
         sample = Sample(written, leaves, well_scaled)
         if not sample.kinds or any(n not in leaves for f in forms for n in values(f) if isinstance(n, Ref)):
             return first
-        search = _Search(written, sample)
+        search = _Search(written, sample, well_scaled, frozenset(shared) - {*leaves})
         costs = [search.price(sample.lost(f), f) for f in forms]
     best = min(range(len(forms)), key=costs.__getitem__)
     return forms[best] if costs[best] < costs[0] - BETTER else first
@@ -77,56 +115,89 @@ def _may_lose(nodes: Sequence[Expr]) -> bool:
 
 
 @lru_cache(4096)
-def _better(body: Expr, well_scaled: frozenset[str], length: int, given: Given = ()) -> Expr | None:
+def _better(
+    body: Expr, well_scaled: frozenset[str], free: frozenset[Expr], gain: float, given: Given = ()
+) -> Expr | None:
     nodes = values(body)
     chosen = [n.args[0] for n in nodes if operator(n) == "select" and unguarded_divisor(n) is None]
     if chosen:
-        return _by_branches(body, well_scaled, chosen, given)
+        return _by_branches(body, well_scaled, free, gain, chosen, given)
     guards = [d for n in nodes if (d := unguarded_divisor(n)) is not None]
-    if operations(body) > LARGE or not _may_lose(nodes) or not known(body):
+    if len(nodes) > LARGEST or not _may_lose(nodes) or not known(body):
         return None
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     with np.errstate(all="ignore"):
         sample = Sample(body, leaves, well_scaled, given, guards=guards)
         if not sample.kinds or not all(any(value_at(d, at) == 0 for at in sample.guarded) for d in guards):
             return None
-        search = _Search(body, sample, length)
-        found = search.winner() if search.hopeful() else None
+        found = _Search(body, sample, well_scaled, free, gain).winner()
         if found is None:
             return None
         other = Sample(body, leaves, well_scaled, given, seed=2, guards=guards)
-        return found if other.kinds and _Search(body, other, length).confirms(found) else None
+        return found if other.kinds and _Search(body, other, well_scaled, free, gain).confirms(found) else None
 
 
-def _by_branches(body: Expr, well_scaled: frozenset[str], conditions: Sequence[Expr], given: Given) -> Expr | None:
+def _by_branches(
+    body: Expr,
+    well_scaled: frozenset[str],
+    free: frozenset[Expr],
+    gain: float,
+    conditions: Sequence[Expr],
+    given: Given,
+) -> Expr | None:
     """Where a condition holds, and where not: the outermost, as others may have no value where it does not hold."""
     if len({c.key for c in conditions}) + len(given) > CONDITIONS:
         return None
     condition, sides = conditions[-1], list[Expr]()
     branches = [branch(body, condition, holds) for holds in (True, False)]
     for side, holds in zip(branches, (True, False), strict=True):
-        found = _better(side, well_scaled, operations(side), (*given, (condition, holds)))
+        found = _better(side, well_scaled, free, gain, (*given, (condition, holds)))
         sides.append(side if found is None else found)
     if sides[0].key is sides[1].key:
         return sides[0]
-    return None if sides == branches else apply("select", condition, *sides)
+    whole = apply("select", condition, *sides)
+    longer = operations(whole) > operations(body) + LONGER
+    return None if sides == branches or longer else whole
 
 
 class _Search:
     """The forms of one formula that were met, and what each loses."""
 
-    def __init__(self, body: Expr, sample: Sample, length: int = 0) -> None:
-        self.body, self.sample, self.length = body, sample, length
+    def __init__(
+        self,
+        body: Expr,
+        sample: Sample,
+        moderate: frozenset[str],
+        free: frozenset[Expr] = frozenset(),
+        gain: float = GAIN,
+    ) -> None:
+        self.body, self.sample, self.moderate, self.free, self.gain = body, sample, moderate, free, gain
+        self.length = operations(body, free)
+        self.names: dict[Expr, Expr] = {ref(f"?shared{k}"): f for k, f in enumerate(sorted(free, key=size))}
+        self.named = substitute(body, {f: name for name, f in self.names.items()})
+        self.differences = differences_first(lambda t: isinstance(t, Ref) and t.name not in moderate)
+        self.own = {*values(body)}
+        self.was = sample.lost(body)
+        self.before = self.price(self.was, body)
         self.first = term_of(transform(body, _bare) if sample.guarded else body)
-        self._lost: dict[Term, Any] = {self.first: sample.lost(body)}
+        self._texts: dict[Term, Expr] = {}  # of forms that are not written as their terms would be
+        self._lost: dict[Term, Any] = {}
         self._costs: dict[Term, float] = {}
         self._sound: dict[Term, bool] = {}
         self.pool: dict[Term, None] = {self.first: None}
+        if operations(self.form(self.first), free) >= self.length:
+            self._texts[self.first] = body
+        self.met = {self.form(self.first).key}  # texts, whatever the order of sums and products
 
     def form(self, t: Term) -> Expr:
-        if t is self.first:
-            return self.body
-        return transform(expression(t), self.guard) if self.sample.guarded else expression(t)
+        if t not in self._texts:
+            self._texts[t] = self.printed(expression(t))
+        return self._texts[t]
+
+    def printed(self, text: Expr) -> Expr:
+        """A form as it will be printed, with its guards."""
+        text = self.differences(in_front(transform(text, one_fraction), self.moderate))
+        return transform(text, self.guard) if self.sample.guarded else text
 
     def guard(self, node: Expr) -> Expr:
         """A quotient with a guard around each divisor that is 0 at a point where one was."""
@@ -153,12 +224,11 @@ class _Search:
         return any(mean > ENOUGH for mean in self.sample.means(self.lost(t)).values())
 
     def hopeful(self) -> bool:
-        """Whether a search may end well: a bit is lost at points that people have, or all over the range by so few
-        operations that others may be fewer."""
-        means = self.sample.means(self.lost(self.first))
-        if any(mean >= GAIN for kind, mean in means.items() if WEIGHTS[kind] == 1):
+        """Whether a search may end well: bits are lost at points that people have, or all over the range."""
+        means = self.sample.means(self.was)
+        if self.bits(self.was) >= self.gain or any(m >= self.gain for k, m in means.items() if WEIGHTS[k] == 1):
             return True
-        return self.length <= FEW and self.loses(self.first)
+        return self.length <= FEW and any(mean > ENOUGH for mean in means.values())
 
     def cost(self, t: Term) -> float:
         if t not in self._costs:
@@ -167,9 +237,9 @@ class _Search:
 
     def price(self, lost: Any, form: Expr) -> float:
         """Bits and operations, to two digits; no kind of points is to pay for another."""
-        now, was = (self.sample.means(of) for of in (lost, self._lost[self.first]))
+        now, was = (self.sample.means(of) for of in (lost, self.was))
         paid = sum(PAID * WEIGHTS[k] * max(0.0, now[k] - was[k] - WORSE) for k in now)
-        return round(self.bits(lost) + paid + PRICE * operations(form), 2)
+        return round(self.bits(lost) + paid + PRICE * operations(form, self.free), 2)
 
     def bits(self, lost: Any) -> float:
         """The mean of the kinds of points that count whole, and what the others count; what is ENOUGH is free."""
@@ -179,13 +249,15 @@ class _Search:
 
     def worth(self, form: Expr, price: float) -> bool:
         """Whether a form is to stand in place of the one that is there: it loses a bit less at points of a kind that
-        people have, or it is shorter, too."""
-        first = self._lost[self.first]
-        gains = self.gains(first, self.sample.lost(form))
-        more = operations(form) - self.length
-        if price >= self.cost(self.first) - (GAIN if more < 0 else 0):
-            return False
-        return more < 0 or max(gains) >= GAIN + BOUGHT * more
+        people have, or all over the range, for each of a few operations more; or it is shorter, too, or half as
+        long."""
+        lost, count = self.sample.lost(form), operations(form, self.free)
+        saved = max(*self.gains(self.was, lost), min(RANGE, self.bits(self.was) - self.bits(lost)))
+        if 2 * count <= self.length and price <= self.before:
+            return True
+        if count < self.length and price < self.before - self.gain:
+            return True
+        return price < self.before and saved >= self.gain + BOUGHT * max(0, count - self.length)
 
     def gains(self, before: Any, after: Any) -> list[float]:
         """The bits that are saved at each kind of points that counts whole."""
@@ -202,13 +274,68 @@ class _Search:
 
     def winner(self) -> Expr | None:
         """The best form, if it is worth it."""
-        self.look()
-        while True:
+        hopeful = self.hopeful()
+        if any(operator(n) in SUMS for n in self.own) and (hopeful or may_shrink(self.named)):
+            self.put_together()
+        if hopeful and operations(self.body) <= LARGE:
+            self.look()
+        while self.pool:
             best = min(self.pool, key=lambda t: (self.cost(t), t.size))
-            if best is self.first or self.sample.equal(self.form(best), self.body):
+            if self.form(best) is self.body or self.sample.equal(self.form(best), self.body):
                 break
             del self.pool[best]
-        return self.form(best) if self.worth(self.form(best), self.cost(best)) else None
+        else:
+            return None
+        near = (self.form(t) for t in self.pool if self.cost(t) <= self.cost(best) + NEARLY and self.sound(t))
+        form = min(near, key=lambda f: (self.changed(f), self.costs(f)), default=self.form(best))
+        forms = [form]
+        if hopeful:
+            forms = [*self.ordered(form), *self.in_parts(form), form]
+            first = min(map(self.costs, forms))
+            forms = [*(f for f in self.ordered(self.named) if self.costs(f) < first + GAIN), *forms]
+        return next((f for f in forms if f is not self.body and self.worth(f, self.costs(f))), None)
+
+    def changed(self, form: Expr) -> int:
+        """How many operations of a form are not in the one that is there."""
+        return sum(n not in self.own for n in values(form))
+
+    def in_parts(self, form: Expr) -> list[Expr]:
+        """A form with the terms of its sums, and what functions are applied to, in better forms, each for itself."""
+        if self.bits(self.sample.lost(form)) < self.gain:
+            return []
+        outer = (n for n in values(form) if isinstance(n, Apply) and (n.op in SUMS or OPS[n.op].cost >= CALL))
+        terms = [t for n in outer for t in n.args if isinstance(t, Apply) and t.op not in SUMS]
+        found: dict[Expr, Expr] = {
+            t: new for t in terms if (new := better(t, self.moderate, self.free, self.gain)) is not None
+        }
+        return [transform(form, lambda n: found.get(n, n))] if found else []
+
+    def costs(self, form: Expr) -> float:
+        return self.price(self.sample.lost(form), form)
+
+    def ordered(self, form: Expr) -> list[Expr]:
+        """A product in better orders; what is `free` is one factor."""
+
+        def at_points(f: Expr) -> Any:
+            return self.sample.doubles.of(self.spelled(f))
+
+        def lost(values: Any) -> float:
+            return self.bits(bits(values, self.sample.truth))
+
+        return [self.spelled(f) for f in reordered(form, at_points, lost, self.moderate)]
+
+    def spelled(self, form: Expr) -> Expr:
+        return substitute(form, self.names) if self.names else form
+
+    def put_together(self) -> None:
+        """Put into the pool what is in lowest terms over a common denominator."""
+        bare = transform(self.body, _bare) if self.sample.guarded else self.body
+        for form in (*(together(bare, words) for words in WORDS), *by_roots(bare)):
+            if form is not None:
+                t = term_of(form)
+                if operations(form, self.free) < operations(expression(t), self.free):
+                    self._texts.setdefault(t, self.printed(form))
+                self.add(t, t.size + 1)
 
     def look(self) -> None:
         """Fill the pool: every rule at every place, and at all places at once, of the best few; then again."""
@@ -243,7 +370,8 @@ class _Search:
                 self.add(replaced(t, found), most)
 
     def add(self, t: Term, most: int) -> None:
-        if t not in self.pool and t.size < most:
+        if t.size < most and (key := self.form(t).key) not in self.met:
+            self.met.add(key)
             self.pool[t] = None
 
     def chosen(self, width: int) -> list[Term]:
@@ -259,7 +387,7 @@ class _Search:
     def _covering(self, width: int) -> list[Term]:
         ranked = sorted(self.pool, key=lambda t: (self.cost(t), t.size))
         lost = np.array([self.lost(t) for t in ranked])
-        price = np.array([round(25 * PRICE * operations(self.form(t))) for t in ranked]) * lost.shape[1]
+        price = np.array([round(25 * PRICE * operations(self.form(t), self.free)) for t in ranked]) * lost.shape[1]
         kept = list(range(min(len(ranked), width // 3)))
         while len(kept) < min(width, len(ranked)):
             gains = np.maximum(lost[kept].min(axis=0) - lost, 0).sum(axis=1) - price
@@ -276,7 +404,24 @@ def _bare(node: Expr) -> Expr:
 
 
 @lru_cache(4096)
-def operations(form: Expr) -> int:
-    """How many there are, shared ones once; a division counts as two, a function or a power as three."""
-    rows = [OPS[n.op] for n in values(form) if isinstance(n, Apply)]
-    return sum(3 if row.cost >= CALL else min(row.cost, 2) for row in rows)
+def operations(form: Expr, free: frozenset[Expr] = frozenset()) -> int:
+    """How many there are, shared ones once, what is `free` not; a division counts as two, a function or a power as
+    three."""
+    nodes = [n for n in values(form, closed=free.__contains__) if isinstance(n, Apply) and n not in free]
+    return sum(_price(n) for n in nodes)
+
+
+def _price(node: Apply) -> int:
+    k = value_of(node.args[1]) if node.op == "pow" and is_exact(node.args[1]) else 0
+    return int(k) - 1 if k in (2, 3) else _cost(node.op)
+
+
+@cache
+def _cost(op: str) -> int:
+    """Of what has no name of its own in most languages, half of what it is spelled out as."""
+    row = OPS[op]
+    if row.cost < CALL:
+        return min(row.cost, 2)
+    if row.expand is None or row.helper is not None or "numpy" in row.spell:
+        return 3
+    return max(3, operations(row.expand(*(ref(f"?{k}") for k in range(row.arity)))) // 2)

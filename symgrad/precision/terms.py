@@ -7,6 +7,7 @@ x**2/(sqrt(1 + x**2) + 1). Equal wherever both are defined; a quotient x/x is 1.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -144,6 +145,9 @@ def multiply(*factors: Term) -> Term:
             stack += reversed(f.args)
         else:
             b, e = base(f)
+            if b.op == "+" and e.op == "number" and e.args[0].denominator == 1:
+                if all(coefficient(a)[0] < 0 for a in b.args):  # the sign of -2 - x is that of the product
+                    b, c = _term("+", *(multiply(MINUS_ONE, a) for a in b.args)), -c if e.args[0] % 2 else c
             kept[b] = add(kept[b], e) if b in kept else e
     if not c:
         return ZERO
@@ -182,6 +186,8 @@ def power(b: Term, e: Term) -> Term:
                 return power(b.args[0], number(inner * k))
             if inner.denominator == 1 and inner.numerator % 2 == 0 and (inner * k).denominator == 1:
                 return power(function("abs", b.args[0]), number(inner * k))
+        if b.op == "exp" and k.denominator == 1 and k < 0:
+            return power(function("exp", negative(b.args[0])), number(-k))
         if b.op == "abs" and k.denominator == 1 and k.numerator % 2 == 0:
             return power(b.args[0], e)
     return _term("**", b, e)
@@ -203,7 +209,7 @@ def function(name: str, *args: Term) -> Term:
     a = args[0]
     if name == "sqrt":
         return power(a, HALF)
-    if name == GROUP and a.op in ("number", "leaf", GROUP):
+    if name == GROUP and (a.op in ("number", "leaf", GROUP) or (exponent(a) or -1) > 0 and a.op != "*"):
         return a
     if a is ZERO and (known := at_zero(name)) is not None:
         return known
@@ -328,6 +334,7 @@ def tidied(t: Term) -> Term:
 SIGNS = {"add": "+", "mul": "*", "pow": "**"}
 GROUP = "?group"  # what is computed by itself: a product that others do not join
 
+
 def term_of(root: Expr, called: Mapping[str, str] = MappingProxyType({})) -> Term:
     """An expression as a term. A decimal, an element and an index are leaves; `called` renames operators."""
     done: dict[Expr, Term] = {}
@@ -391,6 +398,13 @@ def _signs(terms: Iterable[Term]) -> list[tuple[Term, Rational]]:
 
 def _product(t: Term) -> Expr:
     above, below = sides(t)
+    above.sort(key=lambda f: 0 if f.op == "number" else 1 if f.op == GROUP else 2)  # a quotient in front stays one
     if above and above[0].op == "number" and above[0].args[0] < 0:
         return -expression(negative(t))
-    return fraction(map(expression, above), [product(map(expression, below))] if below else ())
+    return fraction(_powers(above), [product(_powers(below))] if below else ())
+
+
+def _powers(side: Iterable[Term]) -> list[Expr]:
+    """Factors, equal ones as a power."""
+    counts = Counter(map(expression, side))
+    return [f ** const(k) if k > 1 else f for f, k in counts.items()]

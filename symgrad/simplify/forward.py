@@ -17,7 +17,6 @@ from ..expr import (
     Expr,
     Index,
     Ref,
-    apply,
     factors,
     index,
     indices,
@@ -27,7 +26,6 @@ from ..expr import (
     refs,
     size,
     substitute,
-    terms_of,
     transform,
 )
 from ..expr.names import Names, fresh_letters
@@ -36,7 +34,6 @@ from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from ..precision import better
 from ..records import replace
-from .cancelling import overflowing
 from .domain import in_domain
 from .exponentials import by_exponentials
 from .normalised import with_normalised
@@ -87,7 +84,6 @@ def _rewrites(function: Function, searched: bool) -> Iterator[tuple[str, Callabl
         yield "scaled form", _in_form(SCALED)
         if searched:
             yield SEARCHED, _with_fewest_lost
-        yield "logarithms of ratios", _with_log_ratios
         yield "roots", _with_roots
     yield "copies under one name", _rename_copies
     yield "hoisted", _hoist
@@ -231,28 +227,6 @@ def _hoist(function: Function) -> Function:
                 mine[node] = known[same]
         statements.append(e.with_body(substitute(e.body, mine)) if mine else e)
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
-
-
-def _with_log_ratios(function: Function) -> Function:
-    """log(x / y) of inputs as one operator, where the quotient leaves the range although what it is for does not."""
-    own = set(function.inputs)
-
-    def rewrite(node: Expr) -> Expr:
-        if isinstance(node, Apply) and node.op == "log":
-            (ratio,) = node.args
-            inputs = isinstance(ratio, Apply) and all(isinstance(r, Ref) and r.name in own for r in ratio.args)
-            if isinstance(ratio, Apply) and ratio.op == "div" and inputs:
-                return apply("log_ratio", *ratio.args)
-        return node
-
-    statements = []
-    for e in function.statements:
-        body = transform(e.body, rewrite)
-        read = [f for t, _ in terms_of(body) for f in factors(t)[0]]  # a term of the sum is not read by a gradient
-        plain = body is not e.body and not e.reduced and all(r.name in own for r in refs(body))
-        plain = plain and not any(isinstance(f, Apply) and f.op == "log_ratio" for f in read)
-        statements.append(e.with_body(body) if plain and overflowing(e.body, body) else e)
-    return replace(function, statements=tuple(statements))
 
 
 def _with_fewest_lost(function: Function) -> Function:

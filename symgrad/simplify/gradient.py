@@ -40,9 +40,10 @@ from ..ir import Derivative, Dropped, Equation, Function, by_target, in_place, r
 from ..numerics.removable import Filled, is_plain, rewritten_as
 from ..numerics.taylor import ORIGIN
 from ..ops import OPS
+from ..precision import better
+from ..precision.denominator import together
 from ..records import replace
-from .cancelling import most_accurate_form, with_cancelled
-from .denominator import together
+from .cancelling import with_cancelled
 from .domain import known_in
 from .forward import equal_once, without_dead
 from .normal import Normal, TooLarge
@@ -105,7 +106,7 @@ def _tidy(op: Filled) -> Filled | Expr:
     with suppress(TooLarge):
         body = Writer(normal, (), set(), set(), {}).expr(normal.poly(body), {})
     body = stable_form(stable_form(body), OF_INPUTS)
-    body = body if (other := most_accurate_form(body)) is None else other
+    body = body if (other := better(body)) is None else other
     whole = None if op.place == ORIGIN or is_plain(body, op.place) else together(body)
     body = whole if whole is not None and is_plain(whole, op.place) else body
     return body if is_plain(body, op.place) else rewritten_as(op, body)

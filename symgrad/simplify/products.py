@@ -1,8 +1,8 @@
-"""Products in common, each computed once: `grad_xhat = grad_output * gain`; and fractions in one."""
+"""Products in common, each computed once: `grad_xhat = grad_output * gain`."""
 
 from __future__ import annotations
 
-from ..expr import ONE, Apply, Expr, Ref, ref, substitute
+from ..expr import Expr, Ref, ref, substitute
 from ..records import dataclass
 from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
 from .normal import times as product_of
@@ -49,12 +49,3 @@ class Product:
                     ).items()
                     return merge(left, mine)
         return monomial
-
-
-def one_fraction(node: Expr) -> Expr:
-    """a * (b / c) as a * b / c: one fraction reads better than two."""
-    if isinstance(node, Apply) and node.op == "mul":
-        a, b = node.args
-        if isinstance(b, Apply) and b.op == "div" and b.args[0] is not ONE:
-            return one_fraction(a * b.args[0]) / b.args[1]
-    return node

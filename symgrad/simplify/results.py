@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..expr import ZERO, Apply, Expr, Ref, factors, fraction, operator, postorder, product, refs, size, without_sign
-from .denominator import in_lowest_terms
-from .orders import unrolled
+from ..precision.denominator import by_roots, in_lowest_terms
+from ..precision.orders import unrolled
 
 POWERS = (1, 2)
 
@@ -19,18 +19,20 @@ def by_result(body: Expr, results: Iterable[tuple[Ref, Expr]]) -> Iterator[Expr]
     the range where the whole does, and only there. Nothing is divided by that was not."""
     if not isinstance(body, Apply) or body.op != "select":
         return
+    ways = [[side, *by_roots(side)] for side in body.args[1:]]
     for value, formula in results:
         if isinstance(formula, Apply) and formula.op == "select" and formula.args[0].key is body.args[0].key:
             for k in POWERS if ZERO not in formula.args[1:] else ():
-                sides = [in_lowest_terms(a / b**k) for a, b in zip(body.args[1:], formula.args[1:], strict=True)]
-                rest = sides[0]
-                if rest is None or sides[1] is None or rest.key is not sides[1].key or size(rest) >= size(body):
-                    continue
-                if _divisors(rest) <= _divisors(body) and {*refs(rest)} <= {*refs(body)}:
-                    rest, negative = without_sign(rest)
-                    above, below = factors(rest)
-                    found = fraction([*above, value], below) * product([value] * (k - 1))
-                    yield -found if negative else found
+                first, second = (
+                    {q.key: q for a in sides if (q := in_lowest_terms(a / b**k)) is not None}
+                    for sides, b in zip(ways, formula.args[1:], strict=True)
+                )
+                for rest in (first[key] for key in first if key in second and size(first[key]) < size(body)):
+                    if _divisors(rest) <= _divisors(body) and {*refs(rest)} <= {*refs(body)}:
+                        rest, negative = without_sign(rest)
+                        above, below = factors(rest)
+                        found = fraction([*above, value], below) * product([value] * (k - 1))
+                        yield -found if negative else found
 
 
 def _divisors(body: Expr) -> set[Expr]:

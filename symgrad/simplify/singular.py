@@ -6,12 +6,11 @@ is a smooth function of s itself, and becomes one of s: cos(sqrt(s)) has a slope
 which u is 0: log(x)/(x - 1), acos(w)/sqrt(1 - w**2).
 
 A sum that cancels at such a point without a quotient, exp(x) - 1 - x, has a value there, but loses its digits near it;
-as a whole, it becomes one of u in the same way, or a form of the table that does not cancel.
+as a whole, it becomes one of u in the same way, or a form that does not cancel.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 
@@ -45,7 +44,6 @@ from ..ops import OPS
 from ..ops.row import unguarded_divisor
 from ..precision import better
 from ..records import replace
-from .table import CLOSED, balanced, stable_form
 
 CHOICES = 6  # parts of one formula that are tried as its variable
 LARGE = 60  # operations; longer formulas are left alone
@@ -342,16 +340,9 @@ def _gather(below: list[Expr], u: Expr) -> None:
 
 
 def _closed(body: Expr) -> Expr | None:
-    """A sum in a form of the table that does not cancel."""
-    terms = sorted(terms_of(body), key=lambda t: -t[1])
-    forms = [balanced(body)]
-    for sign, order in itertools.product((1, -1), (terms, terms[::-1])):
-        way = signed_total((t, s * sign) for t, s in order)
-        form = stable_form(way, CLOSED)
-        if form is not way:
-            forms.append(form if sign > 0 else -form)
+    """A sum in a form that does not cancel."""
     found = better(body)
-    return next((f for f in [*forms, *([found] if found is not None else [])] if f is not body and is_plain(f)), None)
+    return found if found is not None and is_plain(found) else None
 
 
 def _gathered(u: Expr, node: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
 Each row is an identity over the reals, true wherever the left-hand side is defined, whose right-hand side neither
 overflows nor cancels where the left-hand side does. `STABLE` is for what a user declares, `OF_INPUTS` for what is
-applied to inputs only, `CLOSED` for sums that cancel, `SCALED` for what is left of it when smooth functions of roots
+applied to inputs only, `SCALED` for what is left of it when smooth functions of roots
 are known, `SLOPES` for what the rule of differentiation makes of it.
 """
 
@@ -12,17 +12,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from ..expr import (
-    ONE,
-    ZERO,
     Apply,
     Expr,
     apply,
     base_of,
     factors,
-    fraction,
     operator,
     postorder,
-    product,
     ref,
     refs,
     select,
@@ -31,10 +27,8 @@ from ..expr import (
     terms_of,
     transform,
     transformer,
-    values,
 )
 from ..ir import Derivative, Equation
-from ..ops import OPS
 from ..ops.row import unguarded_divisor
 from ..records import dataclass
 from .match import match
@@ -137,12 +131,6 @@ OF_INPUTS: tuple[Identity, ...] = (  # where u is spoken in inputs: of a value t
     Identity("tanh**2 - 1", apply("tanh", U) ** 2 - 1, -apply("sech2", U)),
 )
 
-CLOSED: tuple[Identity, ...] = (  # for sums that cancel, where they are not part of a larger one that does
-    *STABLE,
-    Identity("1 - cos", 1 - apply("cos", U), apply("versin", U)),
-    Identity("cosh - 1", apply("cosh", U) - 1, apply("coshm1", U)),
-)
-
 SLOPES: tuple[Identity, ...] = (
     Identity("slope of tanh", _tanh_slope(U), apply("sech2", U)),
     Identity("slope of sigmoid", _sigmoid * (1 - _sigmoid), apply("sigmoid_slope", U)),
@@ -208,66 +196,3 @@ def _divisors(body: Expr) -> Iterator[Expr]:
     if not any(operator(n) == "select" for n in nodes):
         for n in nodes:
             yield from (base_of(d)[0] for d in factors(n.args[1])[0]) if operator(n) == "div" else ()
-
-
-_LOGIT = apply("softplus", -U) - apply("softplus", U)
-
-
-def balanced(node: Expr) -> Expr:
-    """exp(u)/(a + b exp(u)) as 1/(a exp(-u) + b), exp(u)/expm1(u) as -1/expm1(-u), softplus(-u) - softplus(u) as -u."""
-    if not isinstance(node, Apply) or node.op != "div":
-        found = match(_LOGIT, node, frozenset({U}))
-        return node if found is None else -found[U]
-    above, below = factors(node)
-    for f in above:
-        if isinstance(f, Apply) and f.op == "exp":
-            for d in below:
-                base, k = base_of(d)
-                other = _without_exp(base, f)
-                if other is not None:
-                    above.remove(f)
-                    below[below.index(d)] = other
-                    return fraction(above, [*below, base ** (k - 1)])
-    return node
-
-
-def _without_exp(divisor: Expr, exponential: Apply) -> Expr | None:
-    """`divisor` / `exponential`, where that is written without a quotient of exponentials."""
-    (u,) = exponential.args
-    if isinstance(divisor, Apply) and divisor.op == "expm1" and divisor.args[0] is u:
-        return -apply("expm1", -u)
-    if not isinstance(divisor, Apply) or divisor.op not in ("add", "sub"):
-        return None
-    terms = terms_of(divisor)
-    mine = [(t, sign) for t, sign in terms if exponential in factors(t)[0]]
-    others = [(t, sign) for t, sign in terms if exponential not in factors(t)[0]]
-    if len(mine) != 1 or not others or any(_exponentials(t) for t, _ in others):
-        return None
-    ((t, sign),) = mine
-    kept, under = factors(t)
-    kept.remove(exponential)
-    rest = signed_total(others) * _exp(-u)
-    last = fraction(kept, under)
-    return None if _exponentials(last) else rest + (last if sign > 0 else -last)
-
-
-_LENGTHS = ((U**2 + V**2 + W**2, apply("hypot", apply("hypot", U, V), W)), (U**2 + V**2, apply("hypot", U, V)))
-
-
-def by_lengths(node: Expr) -> Expr:
-    """A quotient by a sum of squares as one by the square of a length: 1/(x**2 + y**2) as 1/hypot(x, y)**2."""
-    if not isinstance(node, Apply) or node.op != "div":
-        return node
-    found = []
-    for d in factors(node.args[1])[0]:
-        base, k = base_of(d)
-        for squares, length in _LENGTHS:
-            if (at := match(squares, base, VARIABLES)) is not None:
-                d = substitute(length, at) ** (2 * k)
-                break
-        found.append(d)
-    return node.args[0] / product(found)
-
-
-def _exponentials(node: Expr) -> bool:
-    return any(isinstance(n, Apply) and OPS[n.op].grows for n in values(node))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..expr import ONE, Apply, Const, Expr, Ref, apply, const, factors, fraction, is_exact, refs, terms_of, value_of
 from ..later import mp, mpmath
-from ..numerics.floating import computed, value_of_formula
+from ..numerics.digits import computed, value_of_formula
 
 DIGITS = 240  # bits to which two formulas are compared
 SIMPLE = 1000  # the largest denominator of a factor that is told

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+import mpmath
 import numpy as np
 from mpmath import mp
 
 from ..ir import Function
-from ..numerics.floating import bits_lost
 from ..records import dataclass
 from .adjoint import Artefact
 from .calls import Call
@@ -20,6 +22,9 @@ from .report import brief
 from .sampling import sample
 from .text import Array
 from .truth import truth
+
+BITS = 53  # of a double
+NOTHING = 64.0  # bits lost where there is no number at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +82,20 @@ def _loss(name: str, rows: Sequence[tuple[float, Case, int]]) -> Loss:
     most, case, number = max(rows, key=lambda row: row[0])
     mean = sum(row[0] for row in rows) / len(rows)
     return Loss(name, len(rows), mean, most, brief(one_point(case, number)) if most else "")
+
+
+def bits_lost(found: float, truth: Any) -> float:
+    """log2(1 + ulps), with the units in the last place of a double: 0 where the result is the nearest double, 64 where
+    it is no number."""
+    if not math.isfinite(found):
+        return 0.0 if math.isinf(found) and float(truth) == found else NOTHING
+    _, mantissa, exponent, bits = exact = mp.convert(truth)._mpf_
+    place = max(exponent + bits if mantissa else -1073, -1021) - BITS
+    off = mpmath.libmp.mpf_shift(mpmath.libmp.mpf_sub(mpmath.libmp.from_float(found), exact, mp.prec, "n"), -place)
+    return min(_of_ulps(abs(mpmath.libmp.to_float(off))), NOTHING)
+
+
+@lru_cache(maxsize=2**14)
+def _of_ulps(ulps: float) -> float:
+    with mp.workprec(BITS):
+        return float(mp.log(1 + ulps, 2))

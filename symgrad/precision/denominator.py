@@ -22,10 +22,10 @@ from ..expr import (
     size,
     total,
     value_of,
+    values,
     without_sign,
 )
 from ..later import sympy
-from ..numerics.floating import computed
 from ..ops import OPS
 
 MANY = 300  # terms of a polynomial that is not multiplied out
@@ -57,7 +57,7 @@ class _Atoms:
 
     def read(self, root: Expr) -> sympy.Expr:
         done: dict[Expr, sympy.Expr] = {}
-        nodes = computed(root)
+        nodes = values(root)
         if not self.nodes:  # of exponentials, the simplest first
             for node in sorted((n for n in nodes if operator(n) == "exp"), key=size):
                 self._power_of_e(node.args[0])
@@ -199,7 +199,7 @@ def _ratio(u: Expr, v: Expr) -> int | None:
 def _terms(body: Expr) -> int:
     """About how many terms the numerator and the denominator have when they are multiplied out."""
     done: dict[Expr, tuple[int, int]] = {}
-    for node in computed(body):
+    for node in values(body):
         args = [done[a] for a in node.args] if isinstance(node, Apply) else []
         found = (1, 1)
         if isinstance(node, Apply) and node.op in ("add", "sub"):
@@ -220,7 +220,7 @@ def _terms(body: Expr) -> int:
 def symbols(body: Expr, known: Collection[str] = ROOTS | POWERS_OF_E) -> dict[Expr, int]:
     """What stands in `body` that is no arithmetic and no `known` operator, and so is a symbol for SymPy: how often each
     would stand there if `body` were written out."""
-    times = dict.fromkeys(computed(body), 0) | {body: 1}
+    times = dict.fromkeys(values(body), 0) | {body: 1}
     found: dict[Expr, int] = {}
     for node in reversed(times):
         args: tuple[Expr, ...] = ()
@@ -240,11 +240,11 @@ def symbols(body: Expr, known: Collection[str] = ROOTS | POWERS_OF_E) -> dict[Ex
 def least(body: Expr) -> int:
     """So many operations are in whatever `together` may find for `body`: what is a symbol that stands at one place, and
     that no other one tells, stands there too, and is put together by one operation less."""
-    related = [n for n in computed(body) if operator(n) in ROOTS | POWERS_OF_E | LOGARITHMS]
+    related = [n for n in values(body) if operator(n) in ROOTS | POWERS_OF_E | LOGARITHMS]
     if len(related) > 1 or any(operator(n) in ROOTS for n in related):
         return 0
     alone = [node for node, times in symbols(body, ()).items() if times == 1]
-    inside = {n for node in alone for n in computed(node) if n is not node}
+    inside = {n for node in alone for n in values(node) if n is not node}
     return size(*(n for n in alone if isinstance(n, Apply))) + sum(n not in inside for n in alone) - 1
 
 
@@ -253,6 +253,25 @@ _ASKED: dict[str, Callable[[Expr], bool]] = {
     "ratios": lambda n: operator(n) == "pow" and operator(n.args[0]) == "div",
     "exponentials": lambda n: operator(n) == "expm1",
 }
+WORDS = tuple(_ASKED)
+
+
+def may_shrink(body: Expr) -> bool:
+    """Whether what `together` finds for a body with sums may have half the operations."""
+    return any(operator(n) in ("add", "sub") for n in values(body)) and 2 * max(_alone(body) - 1, least(body)) <= size(
+        body
+    )
+
+
+def _alone(body: Expr) -> int:
+    """How many elements and decimals stand in `body`, written out, at one place: so many stand in whatever it is equal
+    to, and are put together by one operation less."""
+    times = dict.fromkeys(values(body), 0) | {body: 1}
+    for node in reversed(times):
+        for a in node.args if isinstance(node, Apply) else ():
+            times[a] += times[node]
+    symbols = [n for n in times if isinstance(n, Ref) or isinstance(n, Const) and n.text is not None]
+    return sum(times[n] == 1 for n in symbols)
 
 
 def together(body: Expr, words: str = "") -> Expr | None:
@@ -265,7 +284,7 @@ def together(body: Expr, words: str = "") -> Expr | None:
 
 def _says(body: Expr, words: str = "") -> bool:
     """Whether there is something in `body` for the words to say, and not too much."""
-    return any(map(_ASKED[words], computed(body))) and _terms(body) < MANY
+    return any(map(_ASKED[words], values(body))) and _terms(body) < MANY
 
 
 def in_lowest_terms(body: Expr) -> Expr | None:
@@ -280,7 +299,7 @@ def in_lowest_terms(body: Expr) -> Expr | None:
 def by_roots(body: Expr) -> Iterator[Expr]:
     """`body` in terms of the roots in it, over a common denominator: of r = sqrt(b**2 - 4*a*c), without c or without a,
     (b**2 - r**2)/(4*a) in the place of c. What is left factors where r is part of the factors."""
-    if not any(operator(n) in ROOTS for n in computed(body)) or not _says(body):
+    if not any(operator(n) in ROOTS for n in values(body)) or not _says(body):
         return
     atoms = _Atoms("")
     whole = atoms.read(body)
