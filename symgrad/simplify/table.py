@@ -33,7 +33,7 @@ from ..expr import (
     transformer,
     values,
 )
-from ..ir import Derivative, Equation
+from ..ir import Derivative, Equation, applied
 from ..ops import OPS
 from ..records import dataclass
 from .match import match
@@ -164,7 +164,9 @@ def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collecti
             return transform(substitute(row.after, found), without_opposites)
 
         before, body = body, transform(body, rewrite)
-        there = there if body is before else _operators(body)
+        if body is not before:
+            applied(row.name, before, body)
+            there = _operators(body)
     return body
 
 
