@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         TargetError,
         UnsupportedError,
     )
+    from .explanation import explain
     from .ir import Derivative, Function
     from .pipeline import accuracy, check, generate, load
 
@@ -38,6 +39,7 @@ _HOMES = {  # a module is imported when something of it is asked for; what is no
     ],
     "ir": ["Derivative", "Function"],
     "derivatives": ["derived", "gradient", "hessian", "jacobian", "jvp", "vjp"],
+    "explanation": ["explain"],
     "pipeline": ["accuracy", "check", "generate", "load"],
 }  # fmt: skip
 

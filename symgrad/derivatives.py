@@ -37,7 +37,7 @@ from .differentiate import (
 )
 from .errors import TargetError, UnsupportedError
 from .expr import ref
-from .ir import Derivative, Function, as_declared, names_of, single, with_names
+from .ir import Derivative, Function, Rewrite, as_declared, names_of, recording, single, with_names
 from .kinds import DERIVED, SPARSE, is_sparse, kind_of
 from .later import sympy
 from .records import dataclass, replace
@@ -75,7 +75,16 @@ def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
     found = stable(function)
     if all(SEARCHED not in e.rewrites for e in found.statements):
         return simplify(differentiate(found))
-    return simplify(differentiate(found), beside=simplify(differentiate(stable(function, searched=False))))
+    with recording(False):
+        beside = simplify(differentiate(stable(function, searched=False)))
+    return simplify(differentiate(found), beside=beside)
+
+
+def derivation(declaration: Declaration) -> tuple[Derivative, Sequence[Rewrite]]:
+    """What `derive` gives, and the rewrites that led to it, in order."""
+    with recording() as rewrites:
+        found = _derived.__wrapped__(as_function(declaration), ())
+    return found, rewrites
 
 
 def as_function(declaration: Declaration) -> Function:

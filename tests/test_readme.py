@@ -1,4 +1,5 @@
-"""README.md shows what its commands and programs print, uncut; `pytest --update` fills it in anew.
+"""README.md, and the answers in docs/, show what their commands and programs print, uncut; `pytest --update` fills them
+in anew.
 
 Its blocks, in order:
 
@@ -27,6 +28,7 @@ from symgrad.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "why-grad-output.md")
 GENERATED = ROOT / "generated"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 ULPS = re.compile(r"worst error \S+ ulps")  # the last digits of a machine's own exp and sin
@@ -70,8 +72,9 @@ class Reader:
         if missing:
             return None
         (self.folder / "program.py").write_text(text)
-        paths = os.pathsep.join(map(str, sorted(p for p in GENERATED.iterdir() if p.is_dir())))
-        return self.output(sys.executable, "-W", "error", "program.py", PYTHONPATH=paths)
+        paths = [*map(str, sorted(p for p in GENERATED.iterdir() if p.is_dir())), os.environ.get("PYTHONPATH", "")]
+        path = os.pathsep.join(filter(None, paths))
+        return self.output(sys.executable, "-W", "error", "program.py", PYTHONPATH=path)
 
     def c(self, text: str) -> str:
         (self.folder / "program.c").write_text(text)
@@ -96,13 +99,14 @@ class Reader:
 
 @needs_cc
 @pytest.mark.long
-def test_shows_what_is_printed(tmp_path, monkeypatch, request):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_shows_what_is_printed(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
-    text = README.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     filled = BLOCK.sub(Reader(tmp_path).filled, text)
     same = ULPS.sub("", filled) == ULPS.sub("", text)
     if request.config.getoption("--update") and not same:
-        README.write_text(filled, encoding="utf-8")
+        page.write_text(filled, encoding="utf-8")
         return
     assert ULPS.sub("worst error ... ulps", text) == ULPS.sub("worst error ... ulps", filled)
 
@@ -129,6 +133,6 @@ def test_the_table_of_operators_is_what_its_rows_say():
 
 
 def test_links_lead_somewhere():
-    for page in (README, ROOT / "CONTRIBUTING.md"):
+    for page in (*PAGES, ROOT / "CONTRIBUTING.md"):
         for link in re.findall(r"\]\(([^)]+)\)", BLOCK.sub("", page.read_text())):
-            assert link.startswith("https://") or (ROOT / link).exists(), f"{page.name}: {link}"
+            assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Union
 
+from ..records import replace
 from ..source.layout import COMMA, EQUALS, INDENT, LIMIT, Cut, Piece, aligned, cut_text, filled, laid_out
 from ..source.tree import (
     BOOL,
@@ -154,6 +155,24 @@ class Printer:
     def lines(self, block: Block, depth: int) -> list[str]:
         """Statements, indented by so many levels."""
         return [line for statement in block for line in self.statement(statement, depth)]
+
+    def located(self, block: Block, depth: int, first: int) -> Iterator[tuple[Statement, int, int, int]]:
+        """Each statement of a block that begins in line `first`, and each inside of it: its first line, its last one,
+        and the last one of its block."""
+        end = first + len(self.lines(block, depth)) - 1
+        for node in block:
+            last = first + len(self.statement(node, depth)) - 1
+            yield node, first, last, end
+            match node:
+                case Loop(body=body):
+                    yield from self.located(body, depth + 1, last - len(self.lines(body, depth + 1)))
+                case If(body=body, otherwise=otherwise):
+                    head = len(self.lines((replace(node, body=(), otherwise=()),), depth)) - 1
+                    inner = first + head + len(self.lines(body, depth + 1))
+                    yield from self.located(body, depth + 1, first + head)
+                    chained = len(otherwise) == 1 and isinstance(otherwise[0], If)
+                    yield from self.located(otherwise, depth + (not chained), inner + (not chained))
+            first = last + 1
 
     def statement(self, node: Statement, depth: int) -> list[str]:
         """The lines of one statement."""

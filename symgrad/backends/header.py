@@ -133,13 +133,9 @@ def _shown(equations: Sequence[Equation], facts: Facts) -> list[str]:
 
 def _saved(program: Program, real: int) -> list[str]:
     """Each saved tensor with its shape and the gradients that read it; and what all of them cost."""
-    served: dict[str, dict[str, None]] = {name: {} for name in program.saved}
-    for step in program.backward.steps:
-        for name in {r.name for e in step.equations for r in e.reads} & served.keys():
-            served[name].update(dict.fromkeys(step.serves))
     rows = [
-        (name, show_shape(program.short(program.table[name])), _readers(tuple(some), program.backward.returns))
-        for name, some in served.items()
+        (name, show_shape(program.short(program.table[name])), _readers(some, program.backward.returns))
+        for name, some in served(program).items()
     ]
     extra = (*program.saved_sizes, *program.saved_options)
     if not rows and not extra:
@@ -147,6 +143,15 @@ def _saved(program: Program, real: int) -> list[str]:
     shapes = max((len(shape) for _, shape, _ in rows if len(shape) <= SHAPE), default=0)
     table = [(name, f"{shape:<{shapes}}  {readers}".rstrip()) for name, shape, readers in rows]
     return ["Saved", *_table([*table, *((name, "") for name in extra)]), *_memory(program, real)]
+
+
+def served(program: Program) -> dict[str, tuple[str, ...]]:
+    """The gradients that read each saved tensor."""
+    found: dict[str, dict[str, None]] = {name: {} for name in program.saved}
+    for step in program.backward.steps:
+        for name in {r.name for e in step.equations for r in e.reads} & found.keys():
+            found[name].update(dict.fromkeys(step.serves))
+    return {name: tuple(some) for name, some in found.items()}
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The command `symgrad`: generate, check, show.
+"""The command `symgrad`: generate, check, show, explain.
 
 Exit codes: 0; 1 for a finding (code that fails its check, files that are not as printed); 2 for a mistake of the user's
 or what this machine lacks, with one message and no traceback; 3 for a check whose time ran out.
@@ -226,3 +226,29 @@ def check(**asked: Any) -> None:
 def show(**asked: Any) -> None:
     """Show the Jacobian, J^T v before and after it is simplified, and the code."""
     _run.show(**asked)
+
+
+@main.command()
+@target_argument
+@click.option("--at", metavar="POINT",
+              help="The numbers that it is worked out with, grad_output among them: x=2,y=3 or "
+                   "x=[1,2,3],grad_output=[1,0,0].  [default: chosen]")
+@click.option("--steps", "only", flag_value="rewrites", callback=_names,
+              help="The rewrites alone, from the chain rule to the printed formula: --only rewrites.")
+@click.option("--only", callback=_names, metavar="NAMES",
+              help="Some sections: function, local, jacobian, why, numbers, rewrites, saved, code, graph, accuracy, "
+                   "check.")
+@click.option("--to", type=click.Choice(["numpy", "torch", "jax", "c"]), default="numpy", show_default=True,
+              help="The language of the code beside the formulas.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
+@click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write one page to FILE, which needs no network.  [needs symgrad[html]]")  # fmt: skip
+def explain(**asked: Any) -> None:
+    """Explain the gradient of each TARGET: why it is multiplied by grad_output, and where each line comes from.
+
+    Shows the function and its local derivatives; the Jacobian J; the loss behind it, and why the chain rule asks for
+    J^T v; all of it in numbers at one point, and the same by differences; the rewrites that lead from the chain rule
+    to the printed formula, each with its reason; what forward saves; the lines of code of each formula; what floating
+    point loses; and what the check says.
+    """
+    _run.explain(**asked)

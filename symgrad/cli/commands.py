@@ -13,6 +13,7 @@ from ..backends import BACKENDS, Options
 from ..backends.header import title_lines
 from ..errors import CompilerError, SymgradError, TargetError, UnsupportedError
 from ..ir import Function
+from ..later import Later
 from ..pipeline import Printed, refuse_without_domain
 from ..verify import Report
 from . import text
@@ -22,6 +23,7 @@ from .junit import junit
 from .targets import Targets, resolve
 
 FINDING, UNFINISHED = 1, 3
+explanation: Any = Later("symgrad.explanation")  # what is printed does without it
 Ways = Mapping[str, Any]  # the options of C that were given
 
 
@@ -142,6 +144,23 @@ def show(
         click.echo("\n".join(lines))
         shown = True
     _tell_refused(refused, shown)
+
+
+def explain(
+    targets: Sequence[str], at: str | None, only: Sequence[str], to: str, as_markdown: bool, html_file: Path | None
+) -> None:
+    """The explanation of each function."""
+    functions = resolve(targets).functions
+    if html_file is not None and (as_markdown or len(functions) > 1):
+        raise TargetError("--html FILE is one page of one function: give one TARGET, and leave --markdown out.")
+    for number, function in enumerate(functions):
+        found = explanation.explain(function, explanation.read_point(at or ""), to, only)
+        if html_file is not None:
+            html_file.write_text(found.html(), encoding="utf-8")
+            click.echo(f"{html_file}   written")
+        else:
+            text = found.markdown().rstrip("\n") if as_markdown else found.terminal()
+            click.echo("\n" * bool(number) + text)
 
 
 # what a language cannot express

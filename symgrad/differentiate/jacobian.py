@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ..expr import ZERO, Expr, Ref, ref
 from ..ir import (
@@ -51,18 +51,19 @@ class Jacobian:
 
     def _lines(self, written: Callable[..., list[str]], element: Callable[[Ref], str], quotient: str) -> list[str]:
         def left(e: Equation) -> str:
-            return quotient.format(*map(element, self._places(e)))
+            return quotient.format(*map(element, self.places(e, e.subscripts)))
 
         facts = self.function.facts
         return [*written(self.entries, facts, left), *written(self.values, facts)]
 
-    def _places(self, e: Equation) -> tuple[Ref, Ref]:
-        """The element of the output, and that of the input; of an array, the packs that both have come first."""
+    def places(self, e: Equation, subscripts: Sequence[Expr]) -> tuple[Ref, Ref]:
+        """The element of the output, and that of the input, at these places of the array of an equation; the packs that
+        both have come first."""
         pair, packs = self.pairs[e.target], self.function.packs
         above, below = (t.shape for t in pair)
         both = [n for n in above if isinstance(n, Ref) and n.name in packs and n in below]
-        shared: dict[Expr, Expr] = dict(zip(both, e.subscripts, strict=False))
-        rest = iter(e.subscripts[len(both) :])
+        shared: dict[Expr, Expr] = dict(zip(both, subscripts, strict=False))
+        rest = iter(subscripts[len(both) :])
         one, other = (ref(t.name, *(shared[n] if n in shared else next(rest) for n in t.shape)) for t in pair)
         return one, other
 

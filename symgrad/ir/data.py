@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -229,6 +231,70 @@ def names_of(function: Function) -> set[str]:
 # which rewrites made an equation
 
 
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A rewrite that changed something.
+
+    after       the equations that it left, of a whole function or of its gradients
+    identities  the rows of a table that it applied: the name of each, and the expressions before and after it
+    """
+
+    name: str
+    after: tuple[Equation, ...]
+    identities: tuple[tuple[str, Expr, Expr], ...] = ()
+
+
+class _Record:
+    """The rewrites that are being recorded, and the identities of the one that is under way."""
+
+    def __init__(self) -> None:
+        self.rewrites: list[Rewrite] = []
+        self.identities: list[tuple[str, Expr, Expr]] = []
+
+    def rewrite(self, name: str, before: Iterable[Equation], after: Sequence[Equation]) -> None:
+        """Keep it with the identities that lead from what was there to what is: others were only tried."""
+        there, left = {e.body for e in before}, {e.body for e in after}
+        kept = []
+        for row in self.identities:
+            if row[1] in there:
+                there.add(row[2])
+                kept.append(row)
+        for row in kept[::-1]:
+            if row[2] in left:
+                left.add(row[1])
+            else:
+                kept.remove(row)
+        self.identities.clear()
+        self.rewrites.append(Rewrite(name, tuple(after), tuple(kept)))
+
+
+_record: ContextVar[_Record | None] = ContextVar("record", default=None)
+
+
+@contextmanager
+def recording(on: bool = True) -> Iterator[list[Rewrite]]:
+    """The rewrites that are made while this lasts, in order; none if not `on`."""
+    record = _Record()
+    token = _record.set(record if on else None)
+    try:
+        yield record.rewrites
+    finally:
+        _record.reset(token)
+
+
+def applied(identity: str, before: Expr, after: Expr) -> None:
+    """Tell who records that a row of a table has made one expression of another."""
+    if (record := _record.get()) is not None:
+        record.identities.append((identity, before, after))
+
+
+def noted(rewrite: str, before: Sequence[Equation], after: Sequence[Equation]) -> Sequence[Equation]:
+    """The equations `after` a rewrite; who records is told of it where it changed something."""
+    if (record := _record.get()) is not None and [*before] != [*after]:
+        record.rewrite(rewrite, before, after)
+    return after
+
+
 def recorded(rewrite: str, before: Iterable[Equation], after: Iterable[Equation]) -> tuple[Equation, ...]:
     """The equations `after` a rewrite. Each that was not there before it knows its name, and those of the rewrites that
     made what it replaces: what was the last equation of the same tensor."""
@@ -241,4 +307,5 @@ def recorded(rewrite: str, before: Iterable[Equation], after: Iterable[Equation]
 
 def rewritten(rewrite: str, before: Function, after: Function) -> Function:
     """The function after a rewrite, whose equations know it."""
+    noted(rewrite, before.statements, after.statements)
     return replace(after, statements=recorded(rewrite, before.statements, after.statements))

@@ -36,7 +36,7 @@ from ..expr import (
     transform,
     transformer,
 )
-from ..ir import Derivative, Dropped, Equation, Function, by_target, in_place, recurrent, rewritten
+from ..ir import Derivative, Dropped, Equation, Function, by_target, in_place, noted, recurrent, rewritten
 from ..numerics.removable import Filled, is_plain, rewritten_as
 from ..numerics.taylor import ORIGIN
 from ..ops import OPS
@@ -67,6 +67,7 @@ def simplify(derivative: Derivative, beside: Derivative | None = None) -> Deriva
     """
     given = derivative.function
     derivative = without_idle_axes(derivative)
+    noted("without idle axes", given.statements, derivative.function.statements)
     if not derivative.primal.stabilize:
         found = _simplified(derivative, derivative.equations)
         return replace(found, function=rewritten("cheapest form", given, found.function))
@@ -74,7 +75,8 @@ def simplify(derivative: Derivative, beside: Derivative | None = None) -> Deriva
     sharing = entangled(derivative.equations, LARGE)
     filled = with_filled(derivative.function, own, sharing) if own else derivative.function
     derivative = replace(derivative, function=rewritten("removable singularities", given, filled))
-    found = _simplified(derivative, known_in(derivative.function, with_stable_slopes(derivative)))
+    slopes = known_in(derivative.function, with_stable_slopes(derivative))
+    found = _simplified(derivative, noted("slopes in stable form", derivative.equations, slopes))
     function = rewritten("cheapest form", derivative.function, found.function)
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
@@ -86,7 +88,8 @@ def simplify(derivative: Derivative, beside: Derivative | None = None) -> Deriva
 def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivative:
     joint = derivative.function
     forward = derivative.primal.statements
-    gradient = [*map(_asked_once, with_reuse(forward, without_copies(gradient, derivative), joint))]
+    gradient = noted("copies in place", gradient, without_copies(gradient, derivative))
+    gradient = [*map(_asked_once, noted("values of forward", gradient, with_reuse(forward, gradient, joint)))]
     candidates = [] if entangled(gradient, LARGE) else list(_candidates(derivative, forward, gradient))
     cleaned = Candidate(tuple(added_up(gradient, joint.table)), (), 0)
     best = min(candidates, key=lambda c: c.cost, default=cleaned)

@@ -28,8 +28,13 @@ from ..expr import (
     transform,
     transformer,
 )
+<<<<<<< HEAD
 from ..ir import Derivative, Equation
 from ..ops.row import unguarded_divisor
+=======
+from ..ir import Derivative, Equation, applied
+from ..ops import OPS
+>>>>>>> explain
 from ..records import dataclass
 from .match import match
 
@@ -153,7 +158,9 @@ def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collecti
             return transform(substitute(row.after, found), without_opposites)
 
         before, body = body, transform(body, rewrite)
-        there = there if body is before else _operators(body)
+        if body is not before:
+            applied(row.name, before, body)
+            there = _operators(body)
     return body
 
 
