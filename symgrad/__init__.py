@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         CompilerError,
         DeclarationError,
         FormulaError,
+        MachineError,
         ShapeError,
         SymgradError,
         TargetError,
@@ -33,8 +34,8 @@ __version__ = "0.1.0"
 
 _HOMES = {  # a module is imported when something of it is asked for; what is not named here is of `declare`
     "errors": [
-        "CheckError", "CompilerError", "DeclarationError", "FormulaError", "ShapeError", "SymgradError", "TargetError",
-        "UnsupportedError",
+        "CheckError", "CompilerError", "DeclarationError", "FormulaError", "MachineError", "ShapeError", "SymgradError",
+        "TargetError", "UnsupportedError",
     ],
     "ir": ["Derivative", "Function"],
     "derivatives": ["derived", "gradient", "hessian", "jacobian", "jvp", "vjp"],

@@ -44,6 +44,8 @@ class Declared:
         self, python: Callable[..., Any], text: str | None = None, static: Mapping[str, Any] | None = None
     ) -> None:
         functools.update_wrapper(self, python)
+        if self.__name__ == "<lambda>":
+            raise DeclarationError("a lambda has no name, which printed functions need: write def name(x): return ...")
         self._text = text
         signature = with_fixed(read_signature(python, text), static or {})
         self.static: dict[str, Any] = {**signature.static, **(static or {})}

@@ -15,5 +15,5 @@ Nothing here evaluates text: no `eval`, no `sympify`, no `ast`. The names are th
 `ops.NAMES`.
 """
 
-from .declaration import declare_inputs, parse
+from .declaration import ALONE, declare_inputs, is_formula_alone, parse
 from .domain import interval_of

@@ -32,25 +32,32 @@ from .domain import DomainReader
 from .names import PACK, check_own_name
 from .tokenizer import Formula, Token, tidy, tokenize
 
+ALONE = "f"  # what a formula without a header is called
 _DEFINES = ("=", "+=")
 
 
-def parse(text: str, primitives: Sequence[Any] = ()) -> Function:
+def parse(text: str, primitives: Sequence[Any] = (), name: str = "") -> Function:
     """Return the Function that `text` declares.
 
     primitives  functions of `sg.primitive` that it may call, besides those that have a name of their own
+    name        what a formula alone is called; f if nothing is said
 
     `text` is `name(inputs)[indices] = body`, a block `name(inputs): statement; ...`, or a formula alone, whose names
     are the inputs in order of appearance. Raises FormulaError, with the place, for what cannot be read;
     DeclarationError and ShapeError for what can be read and makes no sense.
     """
-    return _read(text, {p.op.about.name: p.op for p in primitives})
+    return _read(text, {p.op.about.name: p.op for p in primitives}, name)
 
 
-def _read(text: str, primitives: Mapping[str, Primitive]) -> Function:
-    reader = _Declaration(tokenize(text))
+def _read(text: str, primitives: Mapping[str, Primitive], name: str = "") -> Function:
+    reader = _Declaration(tokenize(text), Draft(check_own_name(name or ALONE, "function")))
     reader.primitives = primitives
-    return reader.read()
+    return reader.read(name)
+
+
+def is_formula_alone(text: str) -> bool:
+    """Whether the text has no header, which would name the function."""
+    return _Declaration(tokenize(text)).header() is None
 
 
 def declare_inputs(draft: Draft, text: str) -> None:
@@ -83,22 +90,25 @@ class _Declaration(DomainReader):
     """Reads a whole declaration."""
 
     def __init__(self, formula: Formula, draft: Draft | None = None) -> None:
-        super().__init__(formula, draft or Draft("f"))
+        super().__init__(formula, draft or Draft(ALONE))
         self._written: dict[str, list[tuple[tuple[Expr, ...], bool]]] = {}
         self._writers: dict[str, int] = {}
 
-    def read(self) -> Function:
+    def read(self, called: str = "") -> Function:
+        """The Function; `called` is what a formula alone shall be called, if that is said."""
         if self.token.kind == "end":
             raise self.error(self.token, "there is no formula. Write one, such as squares(x, y) = x**2, x*y, y**2.")
         whole, behind = self.formula, self.domain_at()
         self.formula = whole.until(behind)
-        header = self._header()
+        header = self.header()
         if header is None:
             outputs = self._bare()
             self._domain(whole, behind)
-            source = f"f({', '.join(self.draft.tensors)}) = {tidy(whole)}"
+            source = f"{self.draft.name}({', '.join(self.draft.tensors)}) = {tidy(whole)}"
             return self.draft.finish(outputs, source, source) if self.draft.tensors else _read(source, self.primitives)
         name = self.next()
+        if called:
+            raise self.error(name, f"the function has a name, {name.text}. Write {called} instead of it.")
         with self.at(name):
             self.draft = Draft(check_own_name(name.text, "function"))
         self.inputs()
@@ -112,7 +122,7 @@ class _Declaration(DomainReader):
         if self.token.kind != "end":
             self.domain()
 
-    def _header(self) -> int | None:
+    def header(self) -> int | None:
         """The place behind `name(...)` if the text declares a function; None for a formula alone."""
         tokens = self.formula.tokens
         if tokens[0].kind == "name" and tokens[1].text == "(":
