@@ -76,6 +76,7 @@ class Draft:
         self.on_demand: set[str] = set()  # what may be computed only where branches that read it are taken
         self.quotients: list[Quotient] = []  # a//S that must have no rest
         self.lengths: list[tuple[Expr, Expr]] = []  # a size, and the product that it must be
+        self.conditions: list[Expr] = []  # on sizes
         self.scratch = False  # only how far indices run is asked: an index may be called as a tensor is
 
     # declaring
@@ -123,8 +124,14 @@ class Draft:
                 owner = f"{'a' if kind == 'size' else 'an'} {kind}"
                 raise DeclarationError(f"{self.name}: {name!r} is taken by {owner}; {what}s need their own.")
 
-    def require(self, quotients: Iterable[Quotient] = (), lengths: Iterable[tuple[Expr, Expr]] = ()) -> None:
-        """Require that divisions have no rest, and that sizes are products: the printed code checks it."""
+    def require(
+        self,
+        quotients: Iterable[Quotient] = (),
+        lengths: Iterable[tuple[Expr, Expr]] = (),
+        conditions: Iterable[Expr] = (),
+    ) -> None:
+        """Require that divisions have no rest, that sizes are products, and conditions: the printed code checks it."""
+        self.conditions += conditions
         self.quotients += [q for q in quotients if q not in self.quotients]
         self.lengths += [pair for pair in lengths if pair not in self.lengths]
 
@@ -146,6 +153,7 @@ class Draft:
             yield apply("eq", apply("mod", above, step), ZERO)
         for size, factors in self.lengths:
             yield apply("eq", size, factors)
+        yield from self.conditions
 
     # equations
 
