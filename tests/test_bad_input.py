@@ -101,8 +101,8 @@ MISTAKES = {
         ["no truth value", "sg.where"],
     ),
     "python: and": (python("x", "return x and 1"), DeclarationError, ["no truth value", "sg.where"]),
-    "python: max": (python("x", "return max(x, 0)"), DeclarationError, ["no truth value", "sg.where"]),
-    "python: float": (python("x", "return float(x)"), DeclarationError, ["no number", "sg.where"]),
+    "python: if": (python("x", "return x if x else 0"), DeclarationError, ["no truth value", "sg.where"]),
+    "python: float": (python("x", "return float(x)"), DeclarationError, ["no number", "Leave float(x) out"]),
     "python: a loop over an axis": (python("x: sg.Tensor['n']", "for e in x: pass", "return x"), DeclarationError, []),
     "python: an element written": (python("x", "x[0] = 3", "return x"), SymgradError, ["x"]),
     "text: two packs in one equation": (

@@ -692,7 +692,7 @@ def misspelt(x: sg.Tensor["k n ..."]):
 
 
 REFUSED: dict[str, tuple[Callable[..., Any], type[SymgradError], tuple[str, ...]]] = {
-    "if on a symbol": (if_on_symbol, DeclarationError, ("no truth value", "sg.where", "sg.Static", "test_python.py:")),
+    "if on a symbol": (if_on_symbol, DeclarationError, ("no truth value", "np.where(", "sg.Static", "test_python.py:")),
     "two sizes": (
         two_sizes,
         ShapeError,

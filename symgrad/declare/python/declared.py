@@ -130,7 +130,7 @@ class Declared:
             if "torch" in self._code.co_names:
                 raise DeclarationError(f"{self.name} is written for torch's tensors.") from error
             arrays = {name: x for name, x in arguments.items() if name in self.signature.tensors}
-            if not self.signature.bare or not any(np.ndim(x) for x in arrays.values()):
+            if not self.signature.bare:
                 raise
             numbers = {name: x for name, x in arguments.items() if name not in arrays}
             points = zip(*(np.ravel(x).tolist() for x in arrays.values()), strict=True)
