@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TargetError,
         UnsupportedError,
     )
+    from .formulas import parse
     from .ir import Derivative, Function
     from .pipeline import accuracy, check, generate, load
 
@@ -37,6 +38,7 @@ _HOMES = {  # a module is imported when something of it is asked for; what is no
         "CheckError", "CompilerError", "DeclarationError", "FormulaError", "MachineError", "ShapeError", "SymgradError",
         "TargetError", "UnsupportedError",
     ],
+    "formulas": ["parse"],
     "ir": ["Derivative", "Function"],
     "derivatives": ["derived", "gradient", "hessian", "jacobian", "jvp", "vjp"],
     "pipeline": ["accuracy", "check", "generate", "load"],

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .backends.options import unperturbed, with_respect_to
-from .declare import Declared, function, parse, to_sympy
+from .declare import Declared, function, to_sympy
 from .differentiate import (
     Ordered,
     Perturbations,
@@ -38,6 +38,7 @@ from .differentiate import (
 )
 from .errors import TargetError, UnsupportedError
 from .expr import ref
+from .formulas import parse
 from .ir import Derivative, Function, as_declared, names_of, single, with_names
 from .kinds import DERIVED, SPARSE, is_sparse, kind_of
 from .later import sympy

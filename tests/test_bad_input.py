@@ -73,7 +73,7 @@ MISTAKES = {
     "text: an unknown name": (text("f(x) = x*q"), FormulaError, ["column 10", "q is not known"]),
     "text: an unknown function": (text("f(x) = sine(x)"), FormulaError, ["sine is not known", "Did you mean"]),
     "text: a function of several results": (
-        text("f(a[n,n]) = qr(a)"), FormulaError, ["qr is not known. Did you mean qr_q or qr_r?"]
+        text("f(a[n,n]) = qr(a)"), FormulaError, ["qr is not known. Did you mean qr_decomposition or qr_q or qr_r?"]
     ),
     "text: a function of whole matrices": (text("f(a[n,n]) = cholsky(a)"), FormulaError, ["Did you mean cholesky?"]),
     "text: an unknown tensor": (text("f(x[n])[i] = x[i]*w[i]"), FormulaError, ["w is not known", "Known here"]),
@@ -101,7 +101,6 @@ MISTAKES = {
         ["no truth value", "sg.where"],
     ),
     "python: and": (python("x", "return x and 1"), DeclarationError, ["no truth value", "sg.where"]),
-    "python: if": (python("x", "return x if x else 0"), DeclarationError, ["no truth value", "sg.where"]),
     "python: float": (python("x", "return float(x)"), DeclarationError, ["no number", "Leave float(x) out"]),
     "python: a loop over an axis": (python("x: sg.Tensor['n']", "for e in x: pass", "return x"), DeclarationError, []),
     "python: an element written": (python("x", "x[0] = 3", "return x"), SymgradError, ["x"]),

@@ -6,8 +6,8 @@ import mpmath
 import pytest
 
 import symgrad as sg
-from symgrad.declare import parse
 from symgrad.expr import apply, show
+from symgrad.formulas import parse
 from symgrad.ir import Signs
 from symgrad.ops import ROWS
 from symgrad.simplify import stable

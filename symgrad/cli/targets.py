@@ -24,9 +24,10 @@ from types import ModuleType
 
 from .. import library
 from ..declare import Declared
-from ..declare.text import ALONE, is_formula_alone, parse
+from ..declare.text import ALONE, is_formula_alone
 from ..derivatives import Declarable, Declaration, as_function
 from ..errors import SymgradError, TargetError
+from ..formulas import parse
 from ..ir import Function
 from ..records import dataclass, replace
 

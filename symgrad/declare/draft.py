@@ -193,6 +193,13 @@ class Draft:
             found.setdefault(p.target, p.subscripts)
         return found
 
+    def shape_of(self, name: str) -> tuple[Expr, ...]:
+        """The shape of an input, or of a result that is defined so far."""
+        if name in self.tensors:
+            return self.tensors[name].shape
+        _, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending, self.unfinished).solve()
+        return tuple(shapes[name])
+
     @property
     def names(self) -> set[str]:
         """All that is declared, defined or reserved."""

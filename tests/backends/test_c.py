@@ -16,12 +16,12 @@ from symgrad import generate, library, load, pipeline
 from symgrad.backends.c import C
 from symgrad.backends.c_compile import compile_library
 from symgrad.declare.draft import Draft
-from symgrad.declare.text import parse
 from symgrad.derivatives import as_function
 from symgrad.differentiate import differentiate
 from symgrad.domain.facts import NOTHING
 from symgrad.errors import CompilerError
 from symgrad.expr import ONE, ZERO, Apply, Ref, apply, index, ref, transformer
+from symgrad.formulas import parse
 from symgrad.ir import Derivative, Function, Role, Tensor, alive, extent_of
 from symgrad.plan import Procedure, Program, Subscript
 from symgrad.plan.loops import Local, Loop, Rewriter, Store

@@ -79,9 +79,14 @@ def elementwise(op: str, *args: Any) -> Traced:
             f"{_NOT_OF_CONDITIONS[op]}. "
             f"np.where(x > 0, 1, 0) is a number; the words between conditions are `&`, `|` and `~`."
         )
+    return mapped(partial(apply, op), *args, what=f"The {OPS[op].noun}" if OPS[op].noun else op)
+
+
+def mapped(formula: Callable[..., Expr], *args: Any, what: str = "a function") -> Traced:
+    """The formula of every element."""
     arrays = [traced(a) for a in args]
-    shape, lead = broadcast(arrays, f"The {OPS[op].noun}" if OPS[op].noun else op)
-    body = apply(op, *(expand(a, shape) for a in arrays))
+    shape, lead = broadcast(arrays, what)
+    body = formula(*(expand(a, shape) for a in arrays))
     return Traced(value(shape, body, [a._node for a in arrays]) if arrays else constant(body), lead)
 
 

@@ -8,39 +8,28 @@ from functools import partial, reduce
 from typing import Any
 
 from ...errors import DeclarationError
-from ...expr import ONE, ZERO, apply
+from ...expr import ONE, ZERO
 from ...later import np
 from ...ops import NAMES, OPS
+from ..composed import COMPOSED, WORDS
 from . import joining, matrices, numpy_axes, numpy_curves, numpy_sums
-from .arithmetic import combined, contracted, elementwise, matmul, reduced, std, var
-from .graph import constant
+from .arithmetic import combined, contracted, elementwise, mapped, matmul, reduced, std, var
 from .reshaping import reshape, swapaxes, transpose
 from .subscripts import selected
 from .values import Traced, reread, traced
-
-_UFUNCS: Mapping[str, str] = {
-    **{"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg"},
-    **{"absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "float_power": "pow", "fmax": "maximum"},
-    **{"fmin": "minimum"},
-}
-
-
-_PI = Traced(constant(apply("pi")))
 
 _COMPOSED: Mapping[str, Callable[..., Any]] = {
     **{f"bitwise_{op}": partial(combined, op) for op in ("and", "or")},
     "invert": partial(combined, "not"),
     "matmul": matmul,
     "positive": traced,
-    "square": lambda x: elementwise("pow", x, 2),
     "vecdot": partial(contracted, ["i", "i"], []),
     "matvec": partial(contracted, ["ij", "j"], ["i"]),
     "vecmat": partial(contracted, ["i", "ij"], ["j"]),
     "divmod": lambda x, y: (elementwise("floordiv", x, y), elementwise("mod", x, y)),
     "modf": lambda x: (elementwise("sub", x, elementwise("trunc", x)), elementwise("trunc", x)),
-    "reciprocal": lambda x: elementwise("div", 1, x),
-    **dict.fromkeys(("deg2rad", "radians"), lambda x: elementwise("div", elementwise("mul", x, _PI), 180)),
-    **dict.fromkeys(("rad2deg", "degrees"), lambda x: elementwise("div", elementwise("mul", x, 180), _PI)),
+    **{name: partial(mapped, COMPOSED[name]) for name in ("square", "reciprocal")},
+    **{name: partial(mapped, COMPOSED[name]) for name in ("deg2rad", "radians", "rad2deg", "degrees")},
 }
 
 
@@ -66,7 +55,7 @@ _OF_UFUNCS: Mapping[str, Callable[..., Traced]] = {"reduce": _reduce, "accumulat
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """`np.exp(x)`, `np.maximum(x, 0)`, `np.add.reduce(x)` and the operators between NumPy's numbers and symbols."""
     name, kwargs = ufunc.__name__, _asked(kwargs)
-    op = _UFUNCS.get(name) or NAMES.get(name)
+    op = WORDS.get(name) or NAMES.get(name)
     if method == "__call__" and not kwargs and (name in _COMPOSED or op is not None):
         return _COMPOSED[name](*inputs) if name in _COMPOSED else elementwise(op or "", *inputs)
     if op is not None and (method == "outer" or method in _OF_UFUNCS and OPS[op].reduction):
