@@ -1,6 +1,8 @@
 """What is taken for a declaration: text, and a Python function without a decorator."""
 
+import inspect
 import re
+from typing import Annotated
 
 import pytest
 import sympy
@@ -68,3 +70,34 @@ def test_a_machine_that_cannot_check_prints_unchecked(monkeypatch):
     with pytest.raises(sg.MachineError, match=r"does not work.*(?s:.)*Or print it unchecked: check=False"):
         sg.generate(TEXT, to="c")
     assert "f.c" in sg.generate(TEXT, to="c", check=False)
+
+
+class Float:
+    """What jaxtyping's `Float[Array, "n k"]` is: a class that knows its sizes."""
+
+    dim_str, dtypes = "n k", ("float32", "float64")
+
+
+def sized(x: sg.Tensor["n k"], i: sg.Int["n"], b: sg.Tensor["k", "> 0"] = None):
+    return x * 2 + i[:, None] + b
+
+
+def annotated(
+    x: Annotated[sg.Array, "n k"], i: Annotated[int, "n"], b: Annotated[sg.Array, "k", "> 0"] | None = None
+) -> sg.Array:
+    return x * 2 + i[:, None] + b
+
+
+def jaxtyped(x: Float, i: sg.Int["n"], b: sg.Tensor["k", "> 0"] = None):
+    return x * 2 + i[:, None] + b
+
+
+@pytest.mark.parametrize("python", [annotated, jaxtyped])
+def test_annotations_of_type_checkers_say_the_same(python):
+    assert str(sg.function(python).function).partition("(")[2] == str(sg.function(sized).function).partition("(")[2]
+
+
+def test_elementwise_functions_are_told_of():
+    assert {"exp", "relu", "arctan2", "parse"} <= {*dir(sg)}
+    assert str(inspect.signature(sg.exp)) == "(x, /)" and str(inspect.signature(sg.arctan2)) == "(x, y, /)"
+    assert "of every element" in sg.relu.__doc__

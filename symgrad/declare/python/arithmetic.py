@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -126,6 +127,9 @@ def function_of(name: str) -> Callable[..., Traced]:
         return reduce(partial(elementwise, row.name), args[row.arity :], first)
 
     function.__name__ = function.__qualname__ = name
+    letters = [inspect.Parameter(letter, inspect.Parameter.POSITIONAL_ONLY) for letter in "xyzabc"[: row.arity]]
+    more = [inspect.Parameter("more", inspect.Parameter.VAR_POSITIONAL)] if folds else []
+    setattr(function, "__signature__", inspect.Signature([*letters, *more]))  # noqa: B010, of a function at run time
     function.__doc__ = f"{name} of every element; defined for {row.domain}."
     return function
 
