@@ -29,6 +29,7 @@ from ..expr import (
     refs,
     show,
     substitute,
+    value_of,
 )
 from ..expr.names import Names, fresh_letters
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
@@ -57,6 +58,8 @@ from .names import check_name, is_pack
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
 from .reductions import axes_as_read, reduction_names, repeated
+
+MOST_LITERAL = 10_000  # elements along an axis that are told by a number: a check of them takes 10 s
 
 
 class Draft:
@@ -403,8 +406,12 @@ class Draft:
         ranks: dict[str, int] = {n: len(t.shape) for n, t in self.tensors.items()}
         ranks |= {p.target: len(p.subscripts) for p in self._pending}
         numbers = {*self.dims, *(o.name for o in self.options), EXTENT}
+        for t in self.tensors.values():
+            self._check_literals(t.name, t.shape)
         for p in self._pending:
+            self._check_literals(p.target, p.subscripts, p.extents.values())
             for r in refs(*p.subscripts, p.body, p.where, *p.extents.values()):
+                self._check_literals(r.name, r.subscripts)
                 if r.name in numbers:
                     continue
                 if r.name not in ranks:
@@ -424,6 +431,15 @@ class Draft:
         for name in outputs:
             if name not in ranks or name in self.tensors:
                 raise DeclarationError(f"{self.name}: the output {name} is not defined by any equation.")
+
+    def _check_literals(self, name: str, places: Sequence[Expr], extents: Iterable[Expr] = ()) -> None:
+        """Refuse a literal place or size that makes arrays so long that no check would come to its end."""
+        if any(is_exact(s) and value_of(s) > MOST_LITERAL for s in (*places, *extents)):
+            what = show_element(name, tuple(places))
+            raise DeclarationError(
+                f"{self.name}: an axis of {what} is longer than {MOST_LITERAL}, which takes too long to check. "
+                f"Make the size a name, x[n], and the place an input, t[]: int, or an option."
+            )
 
     def _check_optional(self, outputs: Sequence[str]) -> None:
         """Refuse a size that nothing tells, and a result that nothing defines, where an optional input is absent."""
