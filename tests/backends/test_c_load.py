@@ -225,7 +225,7 @@ def test_without_the_headers_of_python(monkeypatch):
 
 
 MISTAKES = {  # of a call: what its message says
-    "an input is missing": (lambda c, x, w: c.forward(x), "linear: takes 2 to 3 inputs, x, weight, bias, and 1 are given"),
+    "an input is missing": (lambda c, x, w: c.forward(x), "linear: takes 2 to 3 inputs, x, weight, bias, and 1"),
     "an input too many": (lambda c, x, w: c.forward(x, w, w, w), "linear: takes 2 to 3 inputs, x, weight, bias, and 4"),
     "needs_input_grad": (
         lambda c, x, w: c.backward(c.forward(x, w)[1], x @ w.T, (True,)),
