@@ -215,6 +215,8 @@ SHARED = [  # what NumPy's arrays share
     ("x[n,m]", "y = x*1\n    y[1] += 3\n    y[:, 0] *= 2\n    y[1:, 1:] -= x[1:, 1:]**2\n    return y"),
     ("x[3,m]", "y = x*1\n    for row in y:\n        row *= 2\n    return y*x"),
     ("x[n]", "y = x*1\n    y[::2] = 0\n    return y"),
+    ("x[4]", "y = x*1\n    y[[0, 2]] *= 3\n    y[np.array([3, 1])] = x[:2]\n    return y"),
+    ("x[n]", "return np.sum([x[0], x[1]**2]) + np.linalg.norm([x[2], 1.0])"),
     ("x[n]", "y = x*1\n    y[::-1] = x\n    return y"),
     ("x[n]", "y = x*1\n    y[3:0:-2] *= 5\n    return y"),
     ("x[n]", "y = x*1\n    y[y < 0] = 0\n    return y"),

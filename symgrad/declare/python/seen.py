@@ -22,7 +22,7 @@ from . import matrices, numpy_axes, numpy_sums
 from .arithmetic import elementwise, fitted, reduced
 from .arrays import Array, as_arrays
 from .graph import axes_of, constant, value
-from .numpy_functions import INSTEAD, astype, bound, copied
+from .numpy_functions import FUNCTIONS, INSTEAD, astype, bound, copied
 from .values import Traced, size_of, traced
 
 # arrays of sizes
@@ -183,7 +183,8 @@ FILLED: Mapping[str, Callable[..., Any]] = {
     **{"zeros": _zeros, "ones": _ones, "empty": _zeros, "full": _full, "eye": _eye, "identity": _eye},
 }
 LIKE_NUMPY = ("jax.numpy", "autograd.numpy", "cupy")  # modules of NumPy's functions for other arrays
-MODULES = ("numpy", "math", "scipy", "scipy.special", *LIKE_NUMPY, "torch", "torch.nn", "torch.nn.functional")
+TORCH = ("torch", "torch.nn", "torch.nn.functional")
+MODULES = ("numpy", "numpy.linalg", "math", "scipy", "scipy.special", *LIKE_NUMPY, *TORCH)
 
 
 def seen(python: Callable[..., Any]) -> Callable[..., Any]:
@@ -241,6 +242,8 @@ def _function(home: str, name: str, found: Any) -> Any:
         return _both(found, ours)
     if home in LIKE_NUMPY:
         return _both(found, getattr(np, name, None) or found)
+    if home in ("numpy", "numpy.linalg") and name in FUNCTIONS:
+        return _of_lists(found, FUNCTIONS[name])
     if home in ("math", "torch", "torch.nn.functional") and not isinstance(found, type):
         return _both(found, _elementwise(home, name))
     return found
@@ -272,6 +275,16 @@ def _both(found: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., 
             return found(*args, **kwargs)
         made = bound(getattr(found, "__name__", "function"), ours, args, kwargs)
         return as_arrays(made) if isinstance(made, (Traced, tuple)) else made
+
+    return function
+
+
+def _of_lists(found: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function, which asks arrays, and not the elements of a list: `np.sum([x, y])`."""
+    listed = _both(found, ours)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return (listed if args and isinstance(args[0], (list, tuple)) else found)(*args, **kwargs)
 
     return function
 

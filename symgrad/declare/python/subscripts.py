@@ -46,7 +46,7 @@ class Slice:
 def selected(x: Traced, key: Any) -> Traced:
     """`x[key]`."""
     keys, scope = key if isinstance(key, tuple) else (key,), current()
-    if any(map(_is_list, keys)):
+    if any(map(is_list, keys)):
         return _picked(x, keys)
     cells = scope.cells.get(x._node.serial) if scope is not None else None
     if cells and (place := literal_place(keys, cells)) is not None:
@@ -66,14 +66,14 @@ def literal_place(keys: Sequence[Any], cells: Mapping[tuple[int, ...], Traced]) 
     return place if place in cells else None
 
 
-def _is_list(key: Any) -> bool:
+def is_list(key: Any) -> bool:
     """Whether a key is an array of plain integers or of truth values."""
     return isinstance(key, (list, range)) or of_numpy(key) and bool(key.ndim) and key.dtype.kind in "biu"
 
 
 def _picked(x: Traced, keys: Sequence[Any]) -> Traced:
     """`x[[0, 2]]`: a slice where the integers are evenly spaced, else the parts put together."""
-    places = [n for n, k in enumerate(keys) if _is_list(k)]
+    places = [n for n, k in enumerate(keys) if is_list(k)]
     given = [np.asarray(keys[n]) for n in places]
     given = [m for k in given for m in (np.nonzero(k) if k.dtype.kind == "b" else [k])]
     if any(k.dtype.kind not in "iu" for k in given):

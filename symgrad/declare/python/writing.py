@@ -11,10 +11,11 @@ from typing import Any
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, Expr, apply, conjunction, const, is_exact, substitute, value_of
 from ...expr.sizes import tidy
+from ...later import np
 from .arithmetic import broadcast, elementwise, expand, fitted
 from .graph import Pieces, axes_of, places_of, read, value
 from .scope import current
-from .subscripts import Place, Slice, literal_place, select_axes, selected
+from .subscripts import Place, Slice, is_list, literal_place, select_axes, selected
 from .values import Traced, is_condition, traced
 
 MOST_CELLS = 256  # of an array that is put together of what was assigned to each
@@ -27,6 +28,8 @@ def overwritten(x: Traced, key: Any, new: Any) -> Traced:
         raise DeclarationError("a term has no elements to assign to. Start an array with sg.tensor.new.")
     if len(keys) == 1 and is_condition(keys[0]):
         return _masked(x, keys[0], traced(new))
+    if is_list(keys[0]) and len(keys) == 1:
+        return _each(x, keys[0], new)
     cells = _cells(x, keys)
     if cells:
         at = literal_place(keys, cells)
@@ -41,6 +44,19 @@ def overwritten(x: Traced, key: Any, new: Any) -> Traced:
     if condition is not ONE:
         chosen = apply("select", condition, chosen, read(x._node, axes))
     return Traced(value(x._node.shape, chosen, [x._node, traced(new)._node, *place.nodes]), x._lead)
+
+
+def _each(x: Traced, places: Any, new: Any) -> Traced:
+    """`x` after `x[[0, 2]] = new`, one place after the other."""
+    places, given = np.asarray(places), traced(new)
+    if places.dtype.kind == "b":
+        (places,) = np.nonzero(places)
+    if places.ndim != 1 or places.dtype.kind not in "iu":
+        raise DeclarationError("a list in an assignment is one of integers.")
+    own = given._node.rank == x._node.rank and given._node.shape[0] is not ONE
+    for n, k in enumerate(places.tolist()):
+        x = overwritten(x, k, selected(given, n) if own else given)
+    return x
 
 
 def _masked(x: Traced, mask: Any, new: Traced) -> Traced:
