@@ -32,7 +32,7 @@ from .later import Later
 from .ops import NAMES
 
 library: Any = Later("symgrad.library")  # what calls none of it does without
-_NO_CODE = (lambda: None).__code__  # a formula is no Python function, whose frame would tell names
+_NO_CODE = compile("None", "", "eval")  # a formula is no Python function, whose file and frame would tell names
 _WORDS = {"True": True, "False": False, "None": None}
 
 
@@ -65,7 +65,7 @@ class _Reader(DeclarationReader):
             return False
         tokens, partner = self.formula.tokens, self.formula.partner
         first = here
-        while tokens[here].kind not in ("end", "newline") and tokens[here].text not in (";", ","):
+        while tokens[here].kind not in ("end", "newline") and tokens[here].text not in (";", ",", ")", "]"):
             token, after = tokens[here], tokens[here + 1]
             if token.text in ("@", ".T"):
                 return True
@@ -83,12 +83,14 @@ class _Reader(DeclarationReader):
                     here = partner[here + 1]
             elif token.kind == "name" and after.text == "(":
                 behind = partner[here + 1] + 1
-                if self._is_function_of_arrays(token.text) and tokens[behind].text == "[":
+                if token.text in MATRIX_FUNCTIONS and token.text not in NAMES:
+                    if tokens[behind].text != "[" and self.rank(here):
+                        return True
+                    here = partner[here + 1]
+                elif self._is_function_of_arrays(token.text) and tokens[behind].text == "[":
                     here = partner[behind]
                 elif self._is_function_of_arrays(token.text) and token.text not in COMPOSED:
                     return True
-                elif token.text in MATRIX_FUNCTIONS and token.text not in NAMES:
-                    here = partner[here + 1]
             elif token.kind == "name" and self.axes.get(token.text) and here >= first:
                 return True
             here += 1
@@ -104,8 +106,8 @@ class _Reader(DeclarationReader):
             return False
         if self.elementwise:  # numbers, of which there are no arrays
             return name in library.__all__
-        several = any(m.startswith(f"{name}_") for m in MATRIX_FUNCTIONS)  # qr: qr_q, qr_r
-        return not several and (name in ARRAYS or name in FUNCTIONS or name in library.__all__)
+        several = name not in MATRIX_FUNCTIONS and any(m.startswith(f"{name}_") for m in MATRIX_FUNCTIONS)
+        return name in ARRAYS or not several and (name in ARRAYS or name in FUNCTIONS or name in library.__all__)
 
     def _is_of_one_array(self, here: int) -> bool:
         """Whether one argument stands in the brackets, and what has a name."""
@@ -118,9 +120,14 @@ class _Reader(DeclarationReader):
 
     def operand(self) -> Any:
         """An operand; where whole arrays are read, an array or a number."""
-        if not self._arrays:
-            return super().operand()
         token, after = self.token, self.peek()
+        reduces = after.text == "(" and token.text in REDUCTIONS and self._is_of_one_array(self.here + 1)  # max(x)
+        if not self._arrays:
+            whole = reduces and not self.elementwise and self.is_whole(self.here + 2)
+            return self.element_of_array() if whole else super().operand()
+        if token.text == "[":
+            with self.at(token):
+                return as_array(traced(self._listed("]")))
         if token.text == "(":
             self.next()
             with self.deeper():
@@ -130,7 +137,6 @@ class _Reader(DeclarationReader):
         if token.kind != "name" or after.text == "[":
             return self._of_elements()
         if after.text == "(":
-            reduces = token.text in REDUCTIONS and self._is_of_one_array(self.here + 1)  # max(x)
             if not reduces and (token.text in NAMES or token.text in COMPOSED or token.text in ("Piecewise", "given")):
                 return super().operand()
             return self._indexed(token, self._called())
@@ -228,15 +234,21 @@ class _Reader(DeclarationReader):
         """An expression; a list of such in brackets."""
         if self.token.kind == "name" and self.token.text in _WORDS and self.peek().text in (",", ")"):
             return _WORDS[self.next().text]
-        brackets = {"(": ")", "[": "]"}
         end = self.formula.partner.get(self.here, self.here)
-        several = self.token.text == "[" or any(True for _ in self.commas(self.here + 1, end))
-        if self.token.text in brackets and several and self.formula.tokens[end + 1].text in (",", ")"):
-            close = brackets[self.next().text]
+        ends = self.formula.tokens[end + 1].text in (",", ")", "]")
+        if self.token.text == "[" and ends:
+            return self._listed("]")
+        if self.token.text == "(" and ends and any(True for _ in self.commas(self.here + 1, end)):
+            return tuple(self._listed(")"))
+        return self.expression()
+
+    def _listed(self, close: str) -> list[Any]:
+        """What stands in brackets, between commas."""
+        self.next()
+        with self.deeper():
             found = self.listed(self._argument)
             self.expect(close, "at the end of the list")
-            return tuple(map(self._plain, found))
-        return self.expression()
+        return [x if isinstance(x, (list, tuple)) else self._plain(x) for x in found]
 
     def _plain(self, x: Any) -> Any:
         """An argument as Python has it: an int for a whole number."""
@@ -261,10 +273,16 @@ class _Reader(DeclarationReader):
         finally:
             self._arrays = before
 
-    def whole(self, name: str, token: Token) -> None:
-        found = self._read_arrays(self.expression)
+    def whole(self, name: str, subscripts: Sequence[Expr], token: Token) -> None:
+        found = self._value(self._read_arrays(self.expression))
+        if subscripts:
+            body = self._element_of(token, found)
+            with self.at(token):
+                self.draft.define(name, subscripts, body)
+            return
         with self.at(token), self._entered():
-            self._define_whole(name, self._value(found))
+            self._define_whole(name, found)
+            self.axes[name] = found._node.rank
 
     def _define_whole(self, name: str, x: Array) -> None:
         """The equations of an array under this name."""
@@ -276,7 +294,6 @@ class _Reader(DeclarationReader):
         if node.declared or node.constant:
             node = Value(shape=node.shape, body=read(node, places_of(node.shape)), operands={node.key: node})
         self.draft.reserved.discard(name)
-        self.axes[name] = node.rank
         Lowering(self.draft, [node], {**scope.names, node.serial: name}, scope.calls, scope.within).run()
 
     def element_of_array(self) -> Expr:

@@ -54,6 +54,13 @@ ARRAYS = [  # (text, the same in NumPy)
     ("f(A[m,n], x[n]; a=2.0) = a*(A @ x)**2 + x[0]", lambda A, x: 2 * (A @ x) ** 2 + x[0]),
     ("f(x[...,m], w[m]) = x @ w", lambda x, w: x @ w),
     ("f(x[n], A[n,n]) = (x @ A, x @ x)", lambda x, A: (x @ A, x @ x)),
+    ("f(x[n], y[n]) = [x @ y, norm(x)]", lambda x, y: np.array([x @ y, np.linalg.norm(x)])),
+    ("f(A[2,3]) = A @ [1, 2, 3] + [0.5, 1]", lambda A: A @ [1, 2, 3] + [0.5, 1]),
+    ("f(x[n,n])[i,j] = softmax(x)[i,j]*softmax(x)[j,i]", lambda x: softmax(x) * softmax(x).T),
+    ("f(x[n])[i] = max(x[i], 0)*max(x)", lambda x: np.maximum(x, 0) * x.max()),
+    ("f(A[n,n], b[n]) = solve(A + 9*eye(n), b) @ b", lambda A, b: np.linalg.solve(A + 9 * np.eye(4), b) @ b),
+    ("f(x[n]) -> a, b: a = x*2; b = a @ x", lambda x: (2 * x, 2 * x @ x)),
+    ("f(x[n]) = sort(x)*2 + 1", lambda x: 2 * np.sort(x) + 1),
     ("f(x[n]) = x @ x + sum[i](x[i])*x[0]", lambda x: x @ x + x.sum() * x[0]),
 ]  # fmt: skip
 

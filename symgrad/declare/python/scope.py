@@ -46,7 +46,9 @@ class Scope:
 
     @property
     def declared(self) -> str:
-        """The place of the declaration: `layers.py:14`."""
+        """The place of the declaration: `layers.py:14`; "" of a formula, which has none."""
+        if not self.code.co_filename:
+            return ""
         return f"{PurePath(self.code.co_filename).name}:{self.code.co_firstlineno}"
 
     @property

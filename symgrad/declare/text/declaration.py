@@ -242,8 +242,8 @@ class DeclarationReader(DomainReader):
         """Whether the body at `here` is written with whole arrays, for a reader of such."""
         return False
 
-    def whole(self, name: str, token: Token) -> None:
-        """Read a body of whole arrays, and define it."""
+    def whole(self, name: str, subscripts: Sequence[Expr], token: Token) -> None:
+        """Read a body of whole arrays, and define it; a number, where it is an element."""
         raise NotImplementedError
 
     def is_matrix_call(self, here: int) -> bool:
@@ -254,14 +254,14 @@ class DeclarationReader(DomainReader):
         behind = tokens[self.formula.partner[here + 1] + 1]
         return behind.kind in ("end", "newline") or behind.text in (";", ",", ")")
 
-    def _rank(self, here: int) -> int:
+    def rank(self, here: int) -> int:
         """The number of axes of the array that is named, or computed from whole arrays, at `here`."""
         tokens = self.formula.tokens
         if tokens[here + 1].text != "(":
             return self.axes.get(tokens[here].text, 0)
         end = self.formula.partner[here + 1]
         starts = [here + 2, *(c + 1 for c in self.commas(here + 2, end))]
-        ranks = [self._rank(start) for start in starts]
+        ranks = [self.rank(start) for start in starts]
         name = tokens[here].text
         return max(0, rank_of(name, ranks)) if name in MATRIX_FUNCTIONS and len(ranks) == arity(name) else 0
 
@@ -270,9 +270,10 @@ class DeclarationReader(DomainReader):
         name = s.name.text
         if self.formula.tokens[s.start + 1].text == "=" and self.is_whole(s.body):
             self.draft.reserved.add(name)
+            self._writers[name] = self._writers.get(name, 0) + 1
             return  # how many axes it has is known when it is read
         if self.formula.tokens[s.start + 1].text == "=" and self.is_matrix_call(s.body):
-            s = replace(s, axes=self._rank(s.body))
+            s = replace(s, axes=self.rank(s.body))
         with self.at(s.name):
             check_own_name(name, "result")
         if name in self.draft.tensors or name in self.numbers():
@@ -341,8 +342,8 @@ class DeclarationReader(DomainReader):
 
     def _define_one(self, name: str, subscripts: tuple[Expr, ...], accumulates: bool, token: Token) -> None:
         self._check_written(name, subscripts, accumulates, token)
-        if not subscripts and not accumulates and self.is_whole(self.here):
-            self.whole(name, token)
+        if not accumulates and not indices(*subscripts) and self.is_whole(self.here):
+            self.whole(name, subscripts, token)
             return
         if not subscripts and not accumulates and self.is_matrix_call(self.here):
             self.matrix_call(name)
