@@ -225,7 +225,7 @@ def delete(arr: Any, obj: int, axis: int | None = None) -> Traced:
     x: Traced = flat(arr) if axis is None else traced(arr)
     if not isinstance(obj, int):
         raise DeclarationError("np.delete is traced for one place: of several, np.concatenate([x[:2], x[3:]]).")
-    parts = [slice(None, obj), slice(obj + 1 or None, None)]
+    parts = [slice(None, obj), *([slice(obj + 1, None)] if obj != -1 else [])]
     return joining.concatenate([along(x, axis or 0, part) for part in parts], axis or 0)
 
 

@@ -173,7 +173,8 @@ SEEN: Mapping[str, Mapping[str, Any]] = {
     },
     "builtins": {
         **{"len": _len, "sum": _sum, "max": _folded("maximum", "max"), "min": _folded("minimum", "min")},
-        **{"range": _range, "sorted": lambda x: matrices.sort(x, 0)},
+        "range": _range,
+        "sorted": _whole("sorted(x)", "np.sort(x) is an array."),
         "any": numpy_sums.any_of,
         "all": numpy_sums.all_of,
     },

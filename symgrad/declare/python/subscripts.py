@@ -173,7 +173,7 @@ def _part(key: Any, extent: Expr) -> Slice | Expr | Traced:
     if mask:
         raise DeclarationError(
             "a mask selects as many elements as it holds at, and the shapes of a formula are known. Write "
-            "np.where(mask, x, 0), which np.sum adds up; x[mask] = 0 in an assignment is taken."
+            "np.where(mask, x, 0), which np.sum adds up, and for x[mask] += 1 x = np.where(mask, x + 1, x)."
         )
     if isinstance(key, Integral):
         literal = int(key)
