@@ -87,6 +87,8 @@ def test_values_are_numpys(text, numpy):
 NAMES = {  # a function of x by another name: the same by the name that it has
     **{"subtract(x, 2)": "x - 2", "multiply(x, 2)": "x*2", "divide(x, 2)": "x/2", "negative(x)": "-x"},
     **{"absolute(x)": "abs(x)", "fabs(x)": "abs(x)", "square(x)": "x**2", "reciprocal(x)": "1/x"},
+    **{"besselj(1, x)": "bessel_j1(x)", "trigamma(x)": "polygamma(1, x)", "frac(x)": "x - floor(x)"},
+    **{"root(x, 3)": "x**(1/3)", "beta(x, 2)": "exp(lgamma(x) + lgamma(2) - lgamma(x + 2))"},
     **{"Pow(x, 2)": "x**2", "fmax(x, 2)": "max(x, 2)"},
     **{"sec(x)": "1/cos(x)", "cot(x)": "1/tan(x)", "acot(x)": "atan(1/x)", "gamma(x)": "tgamma(x)", "e**x": "exp(x)"},
     **{"E**(2*x)": "exp(2*x)", "Mul(x, 2, x)": "x*2*x", "Add(x, 1)": "x + 1", "radians(x)": "x*pi/180"},
