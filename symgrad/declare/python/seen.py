@@ -159,7 +159,7 @@ SEEN: Mapping[str, Mapping[str, Any]] = {
         "array": _array,
         **dict.fromkeys(("asarray", "asanyarray", "ascontiguousarray", "asfortranarray"), partial(_array, copy=False)),
         **{"c_": _Columns(), "r_": _Rows()},
-        **{name: _whole(f"np.{name}", INSTEAD[name]) for name in ("vectorize",)},
+        "vectorize": _whole("np.vectorize", INSTEAD["vectorize"]),
     },
     "math": {
         **{"log": _log, "hypot": _norm_of, "dist": lambda p, q: matrices.norm(elementwise("sub", p, q))},
@@ -181,8 +181,8 @@ SEEN: Mapping[str, Mapping[str, Any]] = {
 }
 # those that are filled by assignments, and so are symbols from the start
 FILLED: Mapping[str, Callable[..., Any]] = {
-    **{"zeros": _zeros, "ones": _ones, "empty": _zeros, "full": _full, "eye": _eye, "identity": _eye},
-}
+    "zeros": _zeros, "empty": _zeros, "ones": _ones, "full": _full, "eye": _eye, "identity": _eye
+}  # fmt: skip
 LIKE_NUMPY = ("jax.numpy", "autograd.numpy", "cupy")  # modules of NumPy's functions for other arrays
 TORCH = ("torch", "torch.nn", "torch.nn.functional")
 MODULES = ("numpy", "numpy.linalg", "math", "scipy", "scipy.special", *LIKE_NUMPY, *TORCH)
