@@ -342,3 +342,13 @@ CHECKED = [  # printed, and checked in full
 def test_what_is_printed_agrees(signature, body, to):
     report = sg.check(declared(signature, body)[0], to=to)
     assert report.ok, report
+
+
+def test_a_point_of_a_curve_has_the_slope_of_the_stretch_behind_it():
+    def curve(x: sg.Tensor["n"]):
+        return np.interp(x, [0.0, 1.0, 3.0], [0.0, 2.0, 3.0])
+
+    code = sg.load(curve, check=False)
+    out, saved = code.forward(np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0]))
+    assert out.tolist() == [0, 0, 1, 2, 2.5, 3, 3]
+    assert code.backward(saved, np.ones(7))[0].tolist() == [0, 2, 2, 0.5, 0.5, 0, 0]

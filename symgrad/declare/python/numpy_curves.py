@@ -27,10 +27,13 @@ def _behind(x: Traced) -> Traced:
 
 
 def interp(x: Any, xp: Any, fp: Any) -> Traced:
-    """The height of the first point, and of each stretch as much as lies before `x`."""
+    """The height of the first point, and of each stretch as much as lies before `x`; a point belongs to the stretch
+    behind it, whose slope it has."""
     x, xp, fp = traced(x), traced(xp), traced(fp)
     low, high = along(xp, 0, slice(None, -1)), along(xp, 0, slice(1, None))
-    inside = _sub(elementwise("clip", _behind(x), low, high), low)
+    place = _behind(x)
+    within = elementwise("select", elementwise("ge", place, low), _sub(place, low), 0)
+    inside = elementwise("select", elementwise("ge", place, high), _sub(high, low), within)
     return _add(along(fp, 0, 0), reduced("sum", _mul(_div(diff(fp), diff(xp)), inside), -1))
 
 
