@@ -24,7 +24,9 @@ from textwrap import fill
 
 import symgrad as sg
 from symgrad import library
+from symgrad.declare.composed import COMPOSED
 from symgrad.declare.python.numpy_functions import FUNCTIONS, INSTEAD
+from symgrad.declare.python.seen import FILLED, SEEN
 from symgrad.derivatives import derive
 from symgrad.errors import UnsupportedError
 from symgrad.expr import ref, show
@@ -45,6 +47,12 @@ Of `where(x == 1, a, b)` the derivative at x = 1 is that of `b`, where the two h
 as the limit of a quotient: the equality holds nowhere beside. Where they have not, it is that of `a`, and so it is
 where `b` or its derivative has no value. `where(x == 1, x**2, x**3)` has the derivative 3 there, and
 `where(p == 0, 0, p*log(q))` has log(q), but 0 at q = 0. A condition on integers is none of these.
+"""
+OTHERS = """\
+Where a declared function calls them with symbols; `math` and `torch` have all operators by their names besides.
+"""
+TEXT = """\
+Besides those of the operators above, of NumPy's functions and of the library, which whole arrays are given to.
 """
 NUMPYS = """\
 Traced by their own names, from `np` or `np.linalg`, and checked against NumPy with the user's own function: every
@@ -110,7 +118,12 @@ def operators() -> str:
     text += f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
     own = ", ".join(f"`{name}`" for name in sorted(FUNCTIONS))
     instead = table(("refused", "what says it"), ((f"`{name}`", said) for name, said in sorted(INSTEAD.items())))
-    return text + f"\n# NumPy's functions in declarations\n\n{NUMPYS}\n{fill(own, 119)}\n\n{instead}"
+    text += f"\n# NumPy's functions in declarations\n\n{NUMPYS}\n{fill(own, 119)}\n\n{instead}"
+    seen = {home: sorted({*names, *(FILLED if home == "numpy" else ())}) for home, names in SEEN.items()}
+    rows = ((f"`{home}`", ", ".join(f"`{name}`" for name in names)) for home, names in seen.items())
+    text += f"\n# What else is traced\n\n{OTHERS}\n{table(('of', 'functions'), rows)}"
+    names = ", ".join(f"`{name}`" for name in sorted(COMPOSED))
+    return text + f"\n# More names in formula text\n\n{TEXT}\n{fill(names, 119)}\n"
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ Hessians. Each is derived and simplified here, the same for all languages."""
 from __future__ import annotations
 
 import gc
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -11,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .backends.options import unperturbed, with_respect_to
-from .declare import Declared, to_sympy
+from .declare import Declared, function, to_sympy
 from .differentiate import (
     Ordered,
     Perturbations,
@@ -37,6 +38,7 @@ from .differentiate import (
 )
 from .errors import TargetError, UnsupportedError
 from .expr import ref
+from .formulas import parse
 from .ir import Derivative, Function, Rewrite, as_declared, names_of, recording, single, with_names
 from .kinds import DERIVED, SPARSE, is_sparse, kind_of
 from .later import sympy
@@ -44,6 +46,7 @@ from .records import dataclass, replace
 from .simplify import SEARCHED, shorter, simplify, stable
 
 Declaration = Function | Declared
+Declarable = Declaration | str | Callable[..., Any]  # of which a declaration can be made
 
 
 @contextmanager
@@ -60,7 +63,7 @@ def uncollected() -> Iterator[None]:
 
 
 @uncollected()
-def derive(declaration: Declaration) -> Derivative:
+def derive(declaration: Declarable) -> Derivative:
     """The simplified vector-Jacobian product of a declaration."""
     function = as_function(declaration)
     return _derived(function, tuple(repr(o.default) for o in function.options))
@@ -87,37 +90,49 @@ def derivation(declaration: Declaration) -> tuple[Derivative, Sequence[Rewrite]]
     return found, rewrites
 
 
-def as_function(declaration: Declaration) -> Function:
+def as_declaration(given: Declarable) -> Declaration:
+    """A declaration: of a text what `sg.parse` makes of it, of a Python function what `@sg.function` does."""
+    if isinstance(given, Declaration):
+        return given
+    if isinstance(given, str):
+        return parse(given)
+    if inspect.isfunction(given):
+        return function(given)
+    shown, kind = repr(given), type(given).__name__
+    raise TargetError(
+        f"{shown if len(shown) < 80 else kind} is no declaration: that is a formula as text, 'f(x) = x**2', a Python "
+        f"function (def), or what sg.from_sympy declares."
+    )
+
+
+def as_function(given: Declarable) -> Function:
     """The Function of a declaration, whichever front end it came through."""
-    if not isinstance(declaration, Declaration):
-        shown, kind = repr(declaration), type(declaration).__name__
-        advice = {"str": f"a text is declared by sg.parse({shown})", "function": "put @symgrad.function above it"}
-        more = advice.get(kind, "sg.parse, @symgrad.function and sg.from_sympy declare one")
-        raise TargetError(f"{shown if len(shown) < 80 else kind} is no declared function: {more}.")
+    declaration = as_declaration(given)
     return as_declared(declaration.function if isinstance(declaration, Declared) else declaration)
 
 
-def vjp(declaration: Declaration) -> Derivative:
+def vjp(declaration: Declarable) -> Derivative:
     """J^T v, simplified: prints as mathematics, has `.latex()`, and `.function` can be differentiated again."""
     return derive(declaration)
 
 
-def jvp(declaration: Declaration) -> Derivative:
+def jvp(declaration: Declarable) -> Derivative:
     """J v: the tangents of the outputs for tangents of the inputs."""
     return simplify(tangent(stable(as_function(declaration))))
 
 
-def jacobian(declaration: Declaration) -> Any:
+def jacobian(declaration: Declarable) -> Any:
     """J of a function of scalars as a SymPy matrix, one row per output; of tensors, a `Jacobian` of index equations.
 
     Its symbols are those that the function is declared with in SymPy. Otherwise they are real, and named as the inputs;
     the components of a vector `p` are `p[0], p[1], ...`.
     """
-    derivative = derive(declaration)
+    function = as_function(declaration)
+    derivative = derive(function)
     rows = entries(derivative, expand=True)
     if rows is None:
         return jacobian_equations(derivative, shorter(jacobian_of(derivative, lambda: ()), derivative.primal.writers))
-    symbols = dict(as_function(declaration).symbols)
+    symbols = dict(function.symbols)
     try:
         return sympy.Matrix([[to_sympy(cell, symbols) for cell in row] for row in rows])
     except RecursionError:
@@ -127,12 +142,12 @@ def jacobian(declaration: Declaration) -> Any:
         ) from None
 
 
-def hessian(declaration: Declaration) -> Any:
+def hessian(declaration: Declarable) -> Any:
     """The second derivatives of one scalar output, as `jacobian` shows first ones: it is that of the gradient."""
     return jacobian(gradient(declaration))
 
 
-def gradient(declaration: Declaration, *inputs: str) -> Function:
+def gradient(declaration: Declarable, *inputs: str) -> Function:
     """The gradient of a function with one scalar output, as a function of the same inputs.
 
     inputs  with respect to which; all of them, if none is named
@@ -142,7 +157,7 @@ def gradient(declaration: Declaration, *inputs: str) -> Function:
     return derived(declaration, "gradient", inputs)
 
 
-def derived(declaration: Declaration, what: str, wrt: str | Sequence[str] = ()) -> Function:
+def derived(declaration: Declarable, what: str, wrt: str | Sequence[str] = ()) -> Function:
     """What is derived of a function, as a function of the same inputs again, as `gradient` is.
 
     what  "gradient", of one scalar output; "value_and_gradient"; "jacobian": the outputs, and their derivatives as one
@@ -170,7 +185,7 @@ def asked_for(function: Function, what: str, wrt: Sequence[str], loops: bool = F
     return _derived_as(function, what, wrt, loops) if loops else derived(function, what, wrt)
 
 
-def _derived_as(declaration: Declaration, what: str, wrt: str | Sequence[str], loops: bool = False) -> Function:
+def _derived_as(declaration: Declarable, what: str, wrt: str | Sequence[str], loops: bool = False) -> Function:
     """The same, maybe for a language of loops."""
     if what not in (*DERIVED, *SPARSE):
         known = ", ".join((*DERIVED, *SPARSE))

@@ -26,7 +26,11 @@ class TargetError(SymgradError):
 
 
 class CompilerError(SymgradError):
-    """No C compiler, or one that refused what was printed."""
+    """A C compiler that refused what was printed; MachineError where the code has no part in it."""
+
+
+class MachineError(CompilerError):
+    """What this machine lacks to run printed code: a C compiler that works, or a library that the code calls."""
 
 
 class CheckError(SymgradError):

@@ -26,9 +26,9 @@ from .backends.base import Artefact, Backend
 from .backends.header import CHECKSUM, header
 from .backends.options import unperturbed
 from .declare import Declared
-from .derivatives import Declaration, as_function, asked_for, derive, uncollected
+from .derivatives import Declarable, Declaration, as_declaration, as_function, asked_for, derive, uncollected
 from .differentiate import chosen, entries, perturbations
-from .errors import CheckError, TargetError, UnsupportedError
+from .errors import CheckError, MachineError, TargetError, UnsupportedError
 from .ir import Function, single
 from .kinds import kind_of
 from .later import Later
@@ -121,9 +121,13 @@ def _refuse_together(functions: Sequence[Function], to: str, file: str) -> None:
 
 
 def generate(
-    declaration: Declaration | Sequence[Declaration], to: str = "numpy", **static: Any
+    declaration: Declarable | Sequence[Declarable], to: str = "numpy", check: bool = True, **static: Any
 ) -> dict[str, str]:
-    """Return {path: text} of the printed code, unchecked; of several declarations, for C with `file`, that of one file.
+    """Return {path: text} of the printed code, after checking it; of several declarations, for C with `file`, that of
+    one file.
+
+    Raises CheckError if the code does not compute what was declared, MachineError where this machine cannot run it;
+    `check=False` prints it unchecked.
 
     to      a name of `symgrad.backends.BACKENDS`; "scipy:w+b" names the inputs that are its unknown
     static  values of the static options of a declared function; `save`, what forward saves: "minimal" is no more than
@@ -142,29 +146,40 @@ def generate(
     several = given if isinstance(given, (list, tuple)) else [given]
     asked = [_asked(one, static) for one in several]
     options = asked[0][1] if asked else {}
-    return dict(printed_together([one for one, _ in asked], to, options)[0].files)
+    results = printed_together([one for one, _ in asked], to, options)
+    if check:
+        for (one, _), result in zip(asked, results, strict=True):
+            try:
+                _require_agreement(one, result, result.load())
+            except MachineError as error:
+                raise MachineError(f"{error} Or print it unchecked: check=False.") from error
+    return dict(results[0].files)
 
 
-def load(declaration: Declaration, to: str = "numpy", check: bool = True, **static: Any) -> Artefact:
+def load(declaration: Declarable, to: str = "numpy", check: bool = True, **static: Any) -> Artefact:
     """Return the printed code as an object with `forward` and `backward`, after checking it.
 
     `.forward(*inputs, **options) -> (out, saved)`; `.backward(saved, grad_output=None, needs_input_grad=None)` gives
     one gradient per input; what else is among the `functions` returns its values first. All take and return NumPy
     arrays; for torch and JAX, `.module` is the printed file, whose functions these trace. Raises CheckError if the code
-    does not compute what was declared, CompilerError where the machine has no C compiler.
+    does not compute what was declared, MachineError where the machine has no C compiler that works.
     """
-    declaration, options = _asked(declaration, static)
-    result = printed(declaration, to, options)
+    own, options = _asked(declaration, static)
+    result = printed(own, to, options)
     artefact = result.backend.tuned(result.program, result.files)
     if check:
-        report = verified(declaration, result, artefact)
-        if not report.ok:
-            raise CheckError(str(report))
+        _require_agreement(own, result, artefact)
     return artefact
 
 
+def _require_agreement(declaration: Declaration, result: Printed, artefact: Artefact) -> None:
+    report = verified(declaration, result, artefact)
+    if not report.ok:
+        raise CheckError(str(report))
+
+
 def check(
-    declaration: Declaration,
+    declaration: Declarable,
     to: str = "numpy",
     full: bool = False,
     seconds: float | None = None,
@@ -177,9 +192,9 @@ def check(
     After `seconds` the check ends; the report says then how much was checked, and is not `ok`. Another `seed` draws
     other points; `case` asks for one of them alone, as a failure names it.
     """
-    declaration, options = _asked(declaration, static)
-    result = printed(declaration, to, options)
-    return verified(declaration, result, result.load(), full=full, seconds=seconds, seed=seed, case=case)
+    own, options = _asked(declaration, static)
+    result = printed(own, to, options)
+    return verified(own, result, result.load(), full=full, seconds=seconds, seed=seed, case=case)
 
 
 def verified(declaration: Declaration, result: Printed, artefact: Artefact, **how: Any) -> Report:
@@ -233,7 +248,7 @@ def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str
     return oracle.Origin(what, function, inputs, own.outputs, moves, slope, sparse)
 
 
-def accuracy(declaration: Declaration, seed: int = 0) -> tuple[tuple[Loss, Loss], ...]:
+def accuracy(declaration: Declarable, seed: int = 0) -> tuple[tuple[Loss, Loss], ...]:
     """The bits of float64 that the printed code loses, at the points of a check, for each output and each gradient.
 
     In pairs: what the formula as it is written loses, differentiated as it stands; and what is printed for it. NumPy's
@@ -278,8 +293,9 @@ def _fixed(declaration: Declaration, static: Mapping[str, Any]) -> Declaration:
     return declaration.with_static(**static)
 
 
-def _asked(declaration: Declaration, given: Mapping[str, Any]) -> tuple[Declaration, dict[str, Any]]:
+def _asked(declaration: Declarable, given: Mapping[str, Any]) -> tuple[Declaration, dict[str, Any]]:
     """The declaration with its static options fixed, and the options of the language, both given by name."""
+    declaration = as_declaration(declaration)
     if not given.get("stabilize", True):
         function, rest = _asked(declaration, {k: v for k, v in given.items() if k != "stabilize"})
         return replace(as_function(function), stabilize=False), rest

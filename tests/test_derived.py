@@ -112,7 +112,9 @@ def test_of_vectors_of_literal_size_there_is_an_array_for_each_two():
 
 
 def test_what_is_the_same_in_value_and_derivatives_is_computed_once():
-    text = sg.generate(sg.derived(sg.parse("f(x, y) = (exp(x)*y, exp(x)*y**2)"), "jacobian"))["f_jacobian_numpy.py"]
+    text = sg.generate(sg.derived(sg.parse("f(x, y) = (exp(x)*y, exp(x)*y**2)"), "jacobian"), check=False)[
+        "f_jacobian_numpy.py"
+    ]
     assert text.count("np.exp(") == 1
     assert "    jacobian[..., 0, 1] = " in text  # each element is written once, and added to nothing
 
@@ -147,7 +149,7 @@ def test_a_value_is_read_by_its_name():
 
 
 def test_zeros_are_not_stored_one_by_one():
-    text = sg.generate(sg.derived(sg.parse("f(x, y, z) = x**2 + 3*y"), "hessian"))["f_hessian_numpy.py"]
+    text = sg.generate(sg.derived(sg.parse("f(x, y, z) = x**2 + 3*y"), "hessian"), check=False)["f_hessian_numpy.py"]
     assert "hessian = np.zeros((*batch, 3, 3), dtype=x.dtype)\n    hessian[..., 0, 0] = 2\n    return" in text
 
 
@@ -341,7 +343,7 @@ LINES = [  # formula text, what is derived, language, a line of it
 def test_no_zero_is_computed(text, what, to, line):
     """What is not 0 is stored at its places, in as few operations as it takes."""
     what, *wrt = what.split()
-    files = sg.generate(sg.derived(sg.parse(text), what, wrt), to=to)
+    files = sg.generate(sg.derived(sg.parse(text), what, wrt), to=to, check=False)
     assert line in [line.strip() for text in files.values() for line in text.splitlines()]
 
 

@@ -6,8 +6,8 @@ import mpmath
 import pytest
 
 import symgrad as sg
-from symgrad.declare import parse
 from symgrad.expr import apply, show
+from symgrad.formulas import parse
 from symgrad.ir import Signs
 from symgrad.ops import ROWS
 from symgrad.simplify import stable
@@ -69,7 +69,7 @@ def test_its_code_is_what_the_formula_says(formula, domain, to):
 
 
 def test_without_stabilize_the_formula_stays():
-    text = sg.generate(parse("f(x) = abs(x) for x >= 0"), "numpy", stabilize=False)["f_numpy.py"]
+    text = sg.generate(parse("f(x) = abs(x) for x >= 0"), "numpy", stabilize=False, check=False)["f_numpy.py"]
     assert "out = np.abs(x)" in text
     report = sg.check(parse("f(x) = abs(x) for x >= 0"), "numpy", stabilize=False)
     assert report.ok, str(report)

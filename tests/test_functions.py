@@ -321,7 +321,7 @@ def test_columns_stand_in_the_order_of_the_inputs_that_are_named():
 @pytest.mark.parametrize(("options", "error", "said"), REFUSED)
 def test_what_is_refused(options, error, said):
     with pytest.raises(error) as raised:
-        sg.generate(sg.parse(SEVERAL), **options)
+        sg.generate(sg.parse(SEVERAL), **options, check=False)
     assert said in str(raised.value)
 
 
@@ -332,18 +332,18 @@ def test_no_tangent_of_integers():
 
 @pytest.mark.parametrize("to", ["numpy", "c", "torch", "jax"])
 def test_forward_and_backward_are_the_default(to):
-    plain = sg.generate(library.layer_norm, to=to)
-    assert sg.generate(library.layer_norm, to=to, functions="forward, backward") == plain
+    plain = sg.generate(library.layer_norm, to=to, check=False)
+    assert sg.generate(library.layer_norm, to=to, functions="forward, backward", check=False) == plain
 
 
 def test_the_head_shows_what_is_printed():
-    text = next(iter(sg.generate(sg.parse(PRODUCTS), functions="gauss_newton", wrt=None).values()))
+    text = next(iter(sg.generate(sg.parse(PRODUCTS), functions="gauss_newton", wrt=None, check=False).values()))
     shown = "    jacobian[i,i] = 2 * x[i]\n    jtj[i,i] = 2 * x[i] * (2 * x[i])\n    jtr[i] = 2 * x[i] * out[i]\n"
     assert f"\nResults of gauss_newton\n{shown}" in text and "grad_" not in text.split('"""')[1]
 
 
 def test_forward_alone_saves_nothing():
-    (source,) = sg.generate(sg.parse(SCALAR), functions="forward").values()
+    (source,) = sg.generate(sg.parse(SCALAR), functions="forward", check=False).values()
     assert "    return out\n" in source
     assert "saved" not in source
     assert "def backward" not in source
@@ -364,7 +364,7 @@ def test_the_command_prints_them_again(tmp_path, monkeypatch):
 
 
 def test_private_functions_stand_once():
-    (source,) = sg.generate(sg.parse(SCALAR), functions=("forward", "backward", *DERIVED)).values()
+    (source,) = sg.generate(sg.parse(SCALAR), functions=("forward", "backward", *DERIVED), check=False).values()
     heads = [line for line in source.splitlines() if line.startswith("def ")]
     assert len(heads) == len(set(heads))
     assert heads.count("def _real(name, value):") == 1

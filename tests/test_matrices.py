@@ -336,12 +336,12 @@ def test_the_rounding_of_a_matrix_that_has_overflowed(kind, element):
 
 
 def test_several_results_are_one_call():
-    text = sg.generate(sg.parse("f(A[n,n]) -> w, v: w = eigvalsh(A); v = eigh_vectors(A)"))["f_numpy.py"]
+    text = sg.generate(sg.parse("f(A[n,n]) -> w, v: w = eigvalsh(A); v = eigh_vectors(A)"), check=False)["f_numpy.py"]
     assert "w, eigenvectors = np.linalg.eigh(A)" in text and text.count("linalg") == 1
 
 
 def test_what_forward_factors_backward_does_not_factor_again():
-    text = sg.generate(sg.parse("f(A[n,n]) = sum[i](log(eigvalsh(A)[i]))"))["f_numpy.py"]
+    text = sg.generate(sg.parse("f(A[n,n]) = sum[i](log(eigvalsh(A)[i]))"), check=False)["f_numpy.py"]
     assert text.count("linalg") == 1
 
 
@@ -365,7 +365,7 @@ def test_text_that_makes_no_sense_is_refused(text, said):
 
 def test_c_has_no_factorisations():
     with pytest.raises(UnsupportedError, match=r"f: c has no inv, which gives out\[i,j\]"):
-        sg.generate(sg.parse("f(A[n,n]) = inv(A)"), to="c")
+        sg.generate(sg.parse("f(A[n,n]) = inv(A)"), to="c", check=False)
 
 
 def refused_by_python(declare, said):

@@ -198,7 +198,7 @@ def test_simplifying_adds_no_operator(formula):
     """What an operator is that stands in no table travels with the formula in which it stands."""
     before = dict(OPS)
     for to in ("numpy", "c"):
-        assert symgrad.generate(symgrad.parse(f"f(x) = {formula}"), to)
+        assert symgrad.generate(symgrad.parse(f"f(x) = {formula}"), to, check=False)
     assert dict(OPS) == before
 
 

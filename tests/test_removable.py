@@ -78,12 +78,12 @@ def test_nothing_is_lost_near_0(body):
 @pytest.mark.parametrize("body", LEFT)
 def test_what_has_no_limit_is_left_alone(body):
     inputs = sorted(set(re.findall(r"\b[xy]\b", body)))
-    (text,) = sg.generate(declared(body, *inputs), to="numpy").values()
+    (text,) = sg.generate(declared(body, *inputs), to="numpy", check=False).values()
     assert "Taylor" not in text
 
 
 def test_no_stabilize_leaves_the_formula():
-    (text,) = sg.generate(declared("sin(x)/x"), to="numpy", stabilize=False).values()
+    (text,) = sg.generate(declared("sin(x)/x"), to="numpy", stabilize=False, check=False).values()
     assert "np.sin(x) / x" in text
     assert "--no-stabilize" in text
 
@@ -172,7 +172,7 @@ def test_the_check_agrees_near_a_point(body, to):
 @pytest.mark.parametrize("body", PLAIN)
 def test_a_sum_that_loses_nothing_is_left_alone(body):
     inputs = sorted(set(re.findall(r"\b[xy]\b", body)))
-    (text,) = sg.generate(declared(body, *inputs), to="numpy").values()
+    (text,) = sg.generate(declared(body, *inputs), to="numpy", check=False).values()
     assert "Taylor" not in text
 
 

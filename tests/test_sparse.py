@@ -162,7 +162,7 @@ def test_axes_without_names_are_those_of_one_point():
     _, matrix = sg.load(function, functions="jacobian:sparse").jacobian_sparse(np.arange(1.0, 4.0))
     assert_allclose(matrix.toarray(), [[2, 0, 0], [2, 1, 0], [3, 0, 1]])
     with pytest.raises(UnsupportedError, match="stands for any number of axes"):
-        sg.generate(sg.parse("f(x[...], y[k]) = sum[...](sin(x[...]))*y[0]"), functions="jacobian:sparse")
+        sg.generate(sg.parse("f(x[...], y[k]) = sum[...](sin(x[...]))*y[0]"), functions="jacobian:sparse", check=False)
 
 
 def test_by_some_inputs():

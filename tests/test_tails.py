@@ -53,7 +53,7 @@ def test_the_check_agrees(text, to):
     ["exp(-x**2)/erfc(2*x)", "exp(x**2)/erfc(x)", "log(1 - 2*erf(x))", "log(2 + erf(x))", "log(erf(x))", "erfc(x)/2"],
 )
 def test_what_is_no_tail_is_left_alone(text):
-    assert "_erfc_hazard" not in "".join(sg.generate(sg.parse(f"f(x) = {text}"), to="numpy").values())
+    assert "_erfc_hazard" not in "".join(sg.generate(sg.parse(f"f(x) = {text}"), to="numpy", check=False).values())
 
 
 def test_a_distance_in_standard_deviations_is_spoken_in_itself():
@@ -75,7 +75,9 @@ def test_down_to_the_smallest_number(to):
 def test_each_function_is_printed_once(dtype):
     """Several that call the same one; before those that call it."""
     formula = sg.parse("f(x) = log(ndtr(x)) + log(erfc(x)) + erfcx(x)")
-    (source,) = (text for path, text in sg.generate(formula, to="c", dtype=dtype).items() if path.endswith(".c"))
+    (source,) = (
+        text for path, text in sg.generate(formula, to="c", dtype=dtype, check=False).items() if path.endswith(".c")
+    )
     names = re.findall(rf"^static {dtype} (\w+)\(", source, re.MULTILINE)
     assert names == ["erfcx", "erfc_hazard", "inverse_mills", "log_erfc", "log_ndtr"]
     report = sg.check(sg.parse("f(x) = log(ndtr(x)) + log(erfc(x))"), to="c", dtype=dtype)

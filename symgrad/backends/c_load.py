@@ -105,6 +105,11 @@ class _Forward:
             numbers = tuple([np.asarray(options.pop(o.name, o.default)).item() for o in primal.options])
         if options:
             raise TypeError(f"{primal.name}: there is no option {next(iter(options))}")
+        least = len(primal.inputs) - sum(primal.table[n].optional for n in primal.inputs)
+        if not least <= len(inputs) <= len(primal.inputs):
+            many = f"{least} to {len(primal.inputs)}" if least < len(primal.inputs) else f"{least}"
+            named = ", ".join(primal.inputs)
+            raise TypeError(f"{primal.name}: takes {many} inputs, {named}, and {len(inputs)} are given")
         given = [None if a is None else np.asarray(a) for a in inputs]
         given += [None] * (len(primal.inputs) - len(inputs))
         told = tuple([None if a is None else (a.shape, a.dtype) for a in given]), numbers
@@ -280,6 +285,12 @@ class Artefact(Values):
         """Return J^T grad_output: one gradient per input, None where it is not needed, absent or an integer."""
         program, primal = self._program, self._primal
         needs = (True,) * len(primal.inputs) if needs_input_grad is None else tuple(needs_input_grad)
+        if len(needs) != len(primal.inputs):
+            told = f"{len(needs)} places for {len(primal.inputs)} inputs"
+            raise ValueError(f"{primal.name}: needs_input_grad has {told}")
+        own = (program.saved, program.saved_sizes, program.saved_options, program.saved_presence)
+        if len(saved) != sum(map(len, own)):
+            raise ValueError(f"{primal.name}: saved is not what forward gave: it has {len(saved)} values")
         if self._point is not None and into is None and all(needs) and len(needs) == len(primal.inputs):
             at_once = self._point.backward(saved, grad_output)
             if at_once is not None:

@@ -176,6 +176,7 @@ def main() -> None:
               help="Write nothing; print a diff where DIR is not what would be printed, and exit 1.")  # fmt: skip
 @click.option("--no-check", "unchecked", is_flag=True, help="Write the code without verifying it.")
 @click.option("--force", is_flag=True, help="Write over printed files that were changed by hand.")
+@click.option("--name", default="", metavar="NAME", help="What a formula without a name is called.  [default: f]")
 def generate(**asked: Any) -> None:
     """Print forward and backward of each TARGET into files.
 

@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from ..backends import takers
-from ..backends.c_compile import NO_COMPILER, NO_LIBRARY
-from ..errors import CompilerError, UnsupportedError
+from ..errors import CompilerError, MachineError, UnsupportedError
 from ..ir import Function
 from ..pipeline import Printed, printed, printed_together, refuse_without_domain
 from ..pipeline import verified as verified_code
@@ -71,9 +70,10 @@ def verified(function: Function, printing: Printed, **how: Any) -> Outcome:
     to = printing.backend.name
     try:
         artefact = printing.load()
+    except MachineError as error:
+        return Outcome(lacking=str(error))
     except CompilerError as error:
-        lacks = any(said in str(error) for said in (NO_COMPILER.split("(")[0], *NO_LIBRARY.values()))
-        return Outcome(lacking=str(error)) if lacks else Outcome(failed=str(error))
+        return Outcome(failed=str(error))
     except ImportError as error:
         said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
         return Outcome(lacking=said)

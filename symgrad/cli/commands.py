@@ -14,7 +14,7 @@ from ..backends.header import title_lines
 from ..errors import CompilerError, SymgradError, TargetError, UnsupportedError
 from ..ir import Function
 from ..later import Later
-from ..pipeline import Printed, refuse_without_domain
+from ..pipeline import Printed, command, refuse_without_domain
 from ..verify import Report
 from . import text
 from .checking import Checks, Outcome, Printings, verified
@@ -36,14 +36,15 @@ def generate(
     compare: bool,
     unchecked: bool,
     force: bool,
+    name: str,
 ) -> int:
     """Print, check and write."""
     if compare and unchecked:
         raise TargetError("--check compares files and verifies nothing; leave --no-check out.")
-    found = resolve(targets, stabilize)
+    found = resolve(targets, stabilize, name)
     refuse_without_domain(found.functions, "strict_domain" in ways)
     if compare:
-        return _compare(found, languages, ways, out, targets)
+        return _compare(found, languages, ways, out, targets, name)
     files: list[File] = []
     failed: list[Report | str] = []
     lacking: list[str] = []
@@ -64,7 +65,8 @@ def generate(
         click.echo("symgrad: no file was written, because code failed its check.", err=True)
         return FINDING
     _tell_refused(refused, bool(files))
-    refuse(out, files, force)
+    again = {f.name: command([f], "").strip() for f in found.functions if f.name in found.unnamed}
+    refuse(out, files, force, again)
     states = [file.state for file in files]
     write(files)
     click.echo("Files")
@@ -221,7 +223,9 @@ def _tell_lacking(lacking: Sequence[str]) -> None:
 # comparing
 
 
-def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, targets: Sequence[str]) -> int:
+def _compare(
+    found: Targets, languages: Sequence[str], ways: Ways, out: Path, targets: Sequence[str], name: str
+) -> int:
     """Print how the files on disk differ from what would be printed; return the exit code."""
     printings = _each(found.functions, languages, ways, [])
     files = list(dict.fromkeys(file for _, code in printings for file in _files(out, code)))
@@ -234,9 +238,10 @@ def _compare(found: Targets, languages: Sequence[str], ways: Ways, out: Path, ta
         click.echo(f"{told} as printed.")
         return 0
     named = " ".join(f'"{t}"' if not t.replace(".", "").replace(":", "").isidentifier() else t for t in targets)
-    asked = " ".join(["--to", ",".join(languages), *Options(**ways).cli_flags])
-    command = f"symgrad generate {named} {asked} --out {out}"
-    click.echo(f"symgrad: {len(wrong)} of {len(files)} files are not as printed. Print them again: {command}", err=True)
+    called = ["--name", name] if name else []
+    asked = " ".join([*called, "--to", ",".join(languages), *Options(**ways).cli_flags])
+    again = f"symgrad generate {named} {asked} --out {out}"
+    click.echo(f"symgrad: {len(wrong)} of {len(files)} files are not as printed. Print them again: {again}", err=True)
     return FINDING
 
 

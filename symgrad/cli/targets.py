@@ -13,6 +13,7 @@ import ast
 import difflib
 import importlib
 import importlib.util
+import inspect
 import re
 import sys
 import traceback
@@ -23,9 +24,10 @@ from types import ModuleType
 
 from .. import library
 from ..declare import Declared
-from ..declare.text import parse
-from ..derivatives import Declaration, as_function
+from ..declare.text import ALONE, is_formula_alone
+from ..derivatives import Declarable, Declaration, as_function
 from ..errors import SymgradError, TargetError
+from ..formulas import parse
 from ..ir import Function
 from ..records import dataclass, replace
 
@@ -37,38 +39,53 @@ _OURS = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What was named: the functions, and the modules or files of which every function was asked for."""
+    """What was named: the functions, and the modules or files of which every function was asked for.
+
+    unnamed  the names of those that are called so because a formula alone has no name
+    """
 
     functions: tuple[Function, ...]
     whole: tuple[str, ...]
+    unnamed: frozenset[str]
 
 
-def resolve(texts: Sequence[str], stabilize: bool = True) -> Targets:
-    """Return the functions of some TARGETs, each once, as they are written if not `stabilize`. Raises TargetError for
-    what cannot be found."""
+def resolve(texts: Sequence[str], stabilize: bool = True, name: str = "") -> Targets:
+    """Return the functions of some TARGETs, each once, as they are written if not `stabilize`; the one that is a
+    formula alone is called `name`. Raises TargetError for what cannot be found."""
     found: dict[tuple[str, str], Function] = {}
     whole: list[str] = []
+    unnamed = False
     for text in texts:
-        named, module = _functions(text.strip())
+        named, module = _functions(text.strip(), name)
         found |= {(f.name, f.source): f for f in named}
         if module:
             whole.append(module)
+        unnamed |= not (name or module) and _is_formula(text.strip()) and is_formula_alone(text)
     _refuse_one_folder_for_two(found.values())
-    return Targets(tuple(replace(f, stabilize=stabilize) for f in found.values()), tuple(whole))
+    functions = tuple(replace(f, stabilize=stabilize) for f in found.values())
+    return Targets(functions, tuple(whole), frozenset({ALONE} if unnamed else ()))
 
 
-def _functions(text: str) -> tuple[list[Function], str]:
-    """The functions of one TARGET; and the name of the module, if all of it was asked for."""
+def _is_formula(text: str) -> bool:
+    """Whether a TARGET is the formula itself."""
+    return not (_FILE.fullmatch(text) or _MODULE.fullmatch(text) or _is_there(Path(text)))
+
+
+def _functions(text: str, alone: str) -> tuple[list[Function], str]:
+    """The functions of one TARGET, a formula alone by the name `alone`; and the name of the module, if all of it was
+    asked for."""
     if not text:
         raise TargetError("a TARGET is empty. It is a formula in quotes, file.py:name, or package.module:name.")
+    if _is_formula(text):
+        return [parse(text, name=alone)], ""
+    if alone:
+        raise TargetError(f"--name is the name of a formula alone, and {text} is called what it is called there.")
     file = _FILE.fullmatch(text)
     module = _MODULE.fullmatch(text)
     if file:
         return _of_file(Path(file["file"]), file["name"])
     if module is None:
-        if _is_there(Path(text)):
-            raise TargetError(f"{text} is no Python file; a TARGET is file.py, package.module, or a formula in quotes.")
-        return [parse(text)], ""
+        raise TargetError(f"{text} is no Python file; a TARGET is file.py, package.module, or a formula in quotes.")
     if "." not in module["module"] and Path(f"{module['module']}.py").is_file():
         return _of_file(Path(f"{module['module']}.py"), module["name"])  # the same file, and the same text
     return _of_module(module["module"], module["name"], Path())
@@ -130,7 +147,7 @@ def _executed(path: Path) -> ModuleType:
 def _chosen(module: ModuleType, label: str, name: str | None, path: Path | None) -> tuple[list[Function], str]:
     if name is not None:
         value = getattr(module, name, None)
-        if not isinstance(value, Declared | Function):
+        if not (isinstance(value, Declared | Function) or inspect.isfunction(value)):
             raise TargetError(_no_function(module, label, name))
         return [_sourced(value, label, name)], ""
     declared = _declared(module, path)
@@ -171,7 +188,7 @@ def _imports(path: Path | None) -> tuple[set[str], bool]:
     return names, "*" in names
 
 
-def _sourced(value: Declaration, label: str, attribute: str) -> Function:
+def _sourced(value: Declarable, label: str, attribute: str) -> Function:
     """The Function, with a source that leads back to it."""
     function = as_function(value)
     if isinstance(value, Declared):
@@ -265,9 +282,7 @@ def _no_module(dotted: str, error: ModuleNotFoundError) -> str:
 def _no_function(module: ModuleType, label: str, name: str) -> str:
     known = [k for k, v in vars(module).items() if isinstance(v, Declared | Function) and not k.startswith("_")]
     if hasattr(module, name):
-        what = type(getattr(module, name)).__name__
-        advice = " Put @symgrad.function above it." if what == "function" else ""
-        return f"{label}:{name} is a Python {what}, and no declared function.{advice}"
+        return f"{label}:{name} is a Python {type(getattr(module, name)).__name__}, and no function."
     listing = f" It declares {', '.join(known[:12])}{' ...' if len(known) > 12 else ''}." if known else ""
     near = _did_you_mean(name, known)
     return f"{label} declares no function {name}.{near or listing}"

@@ -42,7 +42,6 @@ from .python.functions import (
 from .python.notation import argmax, indices, logsumexp, max, mean, merge, min, prod, sum, tensor
 from .python.signature import Bool, Int, Real, Static, Tensor
 from .sympy import from_sympy, to_sympy
-from .text import parse
 
 __all__ = [
     "FUNCTIONS",
@@ -80,7 +79,6 @@ __all__ = [
     "merge",
     "min",
     "norm",
-    "parse",
     "pi",
     "pinv",
     "primitive",

@@ -29,6 +29,7 @@ from ..expr import (
     refs,
     show,
     substitute,
+    value_of,
 )
 from ..expr.names import Names, fresh_letters
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
@@ -58,6 +59,8 @@ from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
 from .reductions import axes_as_read, reduction_names, repeated
 
+MOST_LITERAL = 10_000  # elements along an axis that are told by a number: a check of them takes 10 s
+
 
 class Draft:
     """The declaration of one function, written by a front end."""
@@ -76,6 +79,7 @@ class Draft:
         self.on_demand: set[str] = set()  # what may be computed only where branches that read it are taken
         self.quotients: list[Quotient] = []  # a//S that must have no rest
         self.lengths: list[tuple[Expr, Expr]] = []  # a size, and the product that it must be
+        self.conditions: list[Expr] = []  # on sizes
         self.scratch = False  # only how far indices run is asked: an index may be called as a tensor is
 
     # declaring
@@ -123,8 +127,14 @@ class Draft:
                 owner = f"{'a' if kind == 'size' else 'an'} {kind}"
                 raise DeclarationError(f"{self.name}: {name!r} is taken by {owner}; {what}s need their own.")
 
-    def require(self, quotients: Iterable[Quotient] = (), lengths: Iterable[tuple[Expr, Expr]] = ()) -> None:
-        """Require that divisions have no rest, and that sizes are products: the printed code checks it."""
+    def require(
+        self,
+        quotients: Iterable[Quotient] = (),
+        lengths: Iterable[tuple[Expr, Expr]] = (),
+        conditions: Iterable[Expr] = (),
+    ) -> None:
+        """Require that divisions have no rest, that sizes are products, and conditions: the printed code checks it."""
+        self.conditions += conditions
         self.quotients += [q for q in quotients if q not in self.quotients]
         self.lengths += [pair for pair in lengths if pair not in self.lengths]
 
@@ -146,6 +156,7 @@ class Draft:
             yield apply("eq", apply("mod", above, step), ZERO)
         for size, factors in self.lengths:
             yield apply("eq", size, factors)
+        yield from self.conditions
 
     # equations
 
@@ -184,6 +195,13 @@ class Draft:
         for p in self._pending:
             found.setdefault(p.target, p.subscripts)
         return found
+
+    def shape_of(self, name: str) -> tuple[Expr, ...]:
+        """The shape of an input, or of a result that is defined so far."""
+        if name in self.tensors:
+            return self.tensors[name].shape
+        _, shapes = Ranges(self.name, self.tensors, self._shapes, self._pending, self.unfinished).solve()
+        return tuple(shapes[name])
 
     @property
     def names(self) -> set[str]:
@@ -388,8 +406,12 @@ class Draft:
         ranks: dict[str, int] = {n: len(t.shape) for n, t in self.tensors.items()}
         ranks |= {p.target: len(p.subscripts) for p in self._pending}
         numbers = {*self.dims, *(o.name for o in self.options), EXTENT}
+        for t in self.tensors.values():
+            self._check_literals(t.name, t.shape)
         for p in self._pending:
+            self._check_literals(p.target, p.subscripts, p.extents.values())
             for r in refs(*p.subscripts, p.body, p.where, *p.extents.values()):
+                self._check_literals(r.name, r.subscripts)
                 if r.name in numbers:
                     continue
                 if r.name not in ranks:
@@ -409,6 +431,15 @@ class Draft:
         for name in outputs:
             if name not in ranks or name in self.tensors:
                 raise DeclarationError(f"{self.name}: the output {name} is not defined by any equation.")
+
+    def _check_literals(self, name: str, places: Sequence[Expr], extents: Iterable[Expr] = ()) -> None:
+        """Refuse a literal place or size that makes arrays so long that no check would come to its end."""
+        if any(is_exact(s) and value_of(s) > MOST_LITERAL for s in (*places, *extents)):
+            what = show_element(name, tuple(places))
+            raise DeclarationError(
+                f"{self.name}: an axis of {what} is longer than {MOST_LITERAL}, which takes too long to check. "
+                f"Make the size a name, x[n], and the place an input, t[]: int, or an option."
+            )
 
     def _check_optional(self, outputs: Sequence[str]) -> None:
         """Refuse a size that nothing tells, and a result that nothing defines, where an optional input is absent."""

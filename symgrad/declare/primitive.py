@@ -22,7 +22,7 @@ from .matrix_functions import MATRIX_FUNCTIONS
 from .names import check_name
 from .python.arithmetic import elementwise
 from .python.arrays import Array, as_array
-from .text import parse
+from .text import read_formula
 from .text.names import CONSTANTS, REDUCTIONS
 
 Derivative = Union[str, float, "Primitive", None]
@@ -205,7 +205,7 @@ def _read(
     """A formula of the arguments, and of the value where that has a name."""
     names = [*arguments, *filter(None, [result])]
     try:
-        function = parse(f"value({', '.join(names)}) = {text}", [Primitive(op) for op in own])
+        function = read_formula(f"value({', '.join(names)}) = {text}", [Primitive(op) for op in own])
     except SymgradError as error:
         raise DeclarationError(f"the {what} of {name}: {error}") from error
     (*_, last) = function.statements

@@ -22,6 +22,7 @@ from ..ops.limits import INFINITY
 from ..ops.primitive import Primitive as Operator
 from ..ops.primitive import declared
 from ..records import replace
+from .composed import OF_RECIPROCAL, RECIPROCALS
 from .draft import Draft
 from .names import output_names
 from .primitive import Primitive, operators
@@ -30,10 +31,6 @@ from .python.formula import Line, formula
 Input: TypeAlias = "sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol"
 Output: TypeAlias = "sympy.Basic | sympy.MatrixBase | int | float"
 
-_RECIPROCALS = {"sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"}  # 1/cos, ...
-_OF_RECIPROCAL = {  # acot(x) = atan(1/x), ...
-    "acot": "atan", "acsc": "asin", "asec": "acos", "acoth": "atanh", "acsch": "asinh", "asech": "acosh"
-}  # fmt: skip
 _BESSEL = ("besseli", "besselj", "besselk", "bessely")
 TERMS = 256  # a Sum or Product of more is no formula that anybody reads
 _SIGNS = {"positive": "gt", "negative": "lt", "nonnegative": "ge", "nonpositive": "le"}  # what says more first
@@ -170,7 +167,7 @@ def _classes() -> Mapping[type, str]:
 @cache
 def _reciprocals() -> Mapping[type, str]:
     """The functions of which SymPy has the reciprocals, by the classes of those."""
-    return {getattr(sympy, name): of for name, of in _RECIPROCALS.items()}
+    return {getattr(sympy, name): of for name, of in RECIPROCALS.items()}
 
 
 def _quotient_of_gammas(x: Expr, y: Expr) -> Expr:
@@ -181,7 +178,7 @@ def _quotient_of_gammas(x: Expr, y: Expr) -> Expr:
 def _composed() -> Mapping[type, Callable[..., Expr]]:
     """The functions of SymPy that are written in several operators, by their classes."""
     return {
-        **{getattr(sympy, name): partial(_of_reciprocal, of) for name, of in _OF_RECIPROCAL.items()},
+        **{getattr(sympy, name): partial(_of_reciprocal, of) for name, of in OF_RECIPROCAL.items()},
         sympy.sinc: lambda x: apply("sinc", x / apply("pi")),  # sin(x)/x, where ours and NumPy's is sin(pi*x)/(pi*x)
         sympy.beta: _quotient_of_gammas,
         sympy.factorial: lambda x: apply("tgamma", x + 1),

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from typing import Any
 
-from ..declare.text import parse
+from ..declare.text import read_formula
 from ..errors import SymgradError
 from ..evaluate import evaluate
 from ..expr import (
@@ -328,7 +328,8 @@ def conditions_of(words: str) -> list[Expr] | None:
     found = []
     for sign, b in zip(more[::2], more[1::2], strict=True):
         try:
-            (e,) = parse(f"f(x, y, z) = where({a} {sign.rstrip('=') if sign != '!=' else sign} {b}, 1, 0)").statements
+            strict = sign.rstrip("=") if sign != "!=" else sign
+            (e,) = read_formula(f"f(x, y, z) = where({a} {strict} {b}, 1, 0)").statements
         except SymgradError:
             return None
         found.append(e.body.args[0])

@@ -119,6 +119,8 @@ def plan(
     read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     # the shape of what is given is checked, that of a result is made
     read |= {r.name for _, name in (*derivative.seeds, *derivative.gradients) for r in refs(*tensors[name].shape)}
+    if style == "loops":  # where backward, too, asks what must hold of sizes
+        read |= {r.name for condition in primal.constraints for r in refs(condition)}
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),

@@ -28,13 +28,8 @@ from ..expr import (
     transform,
     transformer,
 )
-<<<<<<< HEAD
-from ..ir import Derivative, Equation
-from ..ops.row import unguarded_divisor
-=======
 from ..ir import Derivative, Equation, applied
-from ..ops import OPS
->>>>>>> explain
+from ..ops.row import unguarded_divisor
 from ..records import dataclass
 from .match import match
 

@@ -33,12 +33,14 @@ def head(files):
 
 @pytest.mark.parametrize(("text", "options", "name", "said"), COSTS)
 def test_operations_are_those_of_the_text(text, options, name, said):
-    found = re.findall(rf"^ \*     {name} +(.*)$", head(sg.generate(sg.parse(text), to="c", **options)), re.M)
+    found = re.findall(
+        rf"^ \*     {name} +(.*)$", head(sg.generate(sg.parse(text), to="c", **options, check=False)), re.M
+    )
     assert found == ([] if said is None else [said])
 
 
 def test_arrays_on_the_stack_count():
-    text = head(sg.generate(sg.parse(NINE), to="c", functions="gauss_newton", dtype="float"))
+    text = head(sg.generate(sg.parse(NINE), to="c", functions="gauss_newton", dtype="float", check=False))
     assert re.search(r"f_gauss_newton .* (\d+) bytes of arrays", " ".join(text.replace(" *", "").split()))
 
 
@@ -47,7 +49,7 @@ def test_arrays_on_the_stack_count():
 @pytest.mark.parametrize("text", [NORMED, SINC, NINE, "softmax", "lstm_cell", "rodrigues", "gelu_exact"])
 def test_nothing_else_is_left_to_link(text, options, tmp_path):
     function = sg.parse(text) if "=" in text else getattr(library, text)
-    files = sg.generate(function, to="c", **options)
+    files = sg.generate(function, to="c", **options, check=False)
     for name, content in files.items():
         tmp_path.joinpath(name).write_text(content)
     source = next(name for name in files if name.endswith(".c"))

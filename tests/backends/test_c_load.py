@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import re
 import threading
 from functools import cache
 from pathlib import Path
@@ -221,3 +222,21 @@ def test_without_the_headers_of_python(monkeypatch):
     np.testing.assert_allclose((out, *f.backward(saved)), (2 * np.exp(0.5), 2 * np.exp(0.5), np.exp(0.5)), rtol=1e-15)
     with pytest.raises(TypeError, match="expected floating point"):
         f.forward(1, 2.0)
+
+
+MISTAKES = {  # of a call: what its message says
+    "an input is missing": (lambda c, x, w: c.forward(x), "linear: takes 2 to 3 inputs, x, weight, bias, and 1"),
+    "an input too many": (lambda c, x, w: c.forward(x, w, w, w), "linear: takes 2 to 3 inputs, x, weight, bias, and 4"),
+    "needs_input_grad": (
+        lambda c, x, w: c.backward(c.forward(x, w)[1], x @ w.T, (True,)),
+        "linear: needs_input_grad has 1 places for 3 inputs",
+    ),
+    "saved": (lambda c, x, w: c.backward((1,), x @ w.T), "linear: saved is not what forward gave: it has 1 values"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_a_call_names_the_function(name):
+    call, said = MISTAKES[name]
+    with pytest.raises((TypeError, ValueError), match=re.escape(said)):
+        call(sg.load(library.linear, to="c", check=False), np.ones((2, 3)), np.ones((4, 3)))

@@ -44,7 +44,7 @@ def test_points_that_floats_cannot_hold_are_the_largest_ones():
 @needs_cc
 @pytest.mark.parametrize("name", SINGLE)
 def test_floats_stay_floats(name, tmp_path):
-    files = sg.generate(sg.parse(SINGLE[name]), to="c", dtype="float")
+    files = sg.generate(sg.parse(SINGLE[name]), to="c", dtype="float", check=False)
     for file, content in files.items():
         tmp_path.joinpath(file).write_text(content)
         code = content.split("*/", 1)[1]
@@ -61,9 +61,11 @@ def test_results_are_float32():
 
 
 def test_the_header_says_so():
-    text = sg.generate(library.layer_norm, to="c", dtype="float")["layer_norm.h"]
+    text = sg.generate(library.layer_norm, to="c", dtype="float", check=False)["layer_norm.h"]
     assert "--to c --dtype float\n" in text and "    8 bytes for each element" in text
-    assert sg.generate(library.layer_norm, to="c", dtype="double") == sg.generate(library.layer_norm, to="c")
+    assert sg.generate(library.layer_norm, to="c", dtype="double", check=False) == sg.generate(
+        library.layer_norm, to="c", check=False
+    )
 
 
 INTEGERS = ["embedding", "cross_entropy", "median", "top_k_sum", "segment_sum", "sort"]
@@ -75,7 +77,7 @@ def test_integers_are_of_the_type_that_is_asked_for(name, tmp_path):
     function = getattr(library, name)
     report = sg.check(function, to="c", index="int32")
     assert report.ok and report.points > 1, str(report)
-    files = sg.generate(function, to="c", index="int32")
+    files = sg.generate(function, to="c", index="int32", check=False)
     for file, content in files.items():
         tmp_path.joinpath(file).write_text(content)
         assert " int64_t" not in content
@@ -86,7 +88,7 @@ def test_integers_are_of_the_type_that_is_asked_for(name, tmp_path):
 @needs_cc
 def test_results_of_integers_are_converted(tmp_path):
     text = "f(k[n]: int, x[n]) -> a, b, c, d: a = sum[i](k[i]); b[i] = k[i]*i; c = argmax[i](x[i]); d = max[i](k[i])"
-    files = sg.generate(sg.parse(text), to="c", index="int32")
+    files = sg.generate(sg.parse(text), to="c", index="int32", check=False)
     for file, content in files.items():
         tmp_path.joinpath(file).write_text(content)
     subprocess.run(["cc", *STRICT, "-O2", "-c", "f.c", "-o", "out.o"], cwd=tmp_path, check=True)
@@ -110,7 +112,7 @@ def test_names_begin_with_the_prefix(name, tmp_path):
     function = getattr(library, name)
     report = sg.check(function, to="c", prefix="rb_")
     assert report.ok and "--prefix rb_" in report.command, str(report)
-    files = sg.generate(function, to="c", prefix="rb_")
+    files = sg.generate(function, to="c", prefix="rb_", check=False)
     assert [*files] == [f"rb_{name}.c", f"rb_{name}.h"]
     for file, content in files.items():
         tmp_path.joinpath(file).write_text(content)
@@ -130,7 +132,7 @@ OPTIONS_REFUSED = [
 @pytest.mark.parametrize(("options", "said"), OPTIONS_REFUSED, ids=["index", "prefix"])
 def test_what_is_no_type_or_name_is_refused(options, said):
     with pytest.raises(TargetError, match=said):
-        sg.generate(library.embedding, to="c", **options)
+        sg.generate(library.embedding, to="c", **options, check=False)
 
 
 ADDED = {
@@ -185,7 +187,7 @@ def test_what_overwrites_is_found(formula, old, new):
 
 
 def test_the_header_says_that_gradients_are_added_to():
-    files = sg.generate(library.linear, to="c", accumulate=True)
+    files = sg.generate(library.linear, to="c", accumulate=True, check=False)
     assert "Add to each gradient; pass NULL for one that is not needed." in files["linear.h"]
     assert "--to c --accumulate\n" in files["linear.h"]
     assert "grad_x[i * k + l] = 0.0;" not in files["linear.c"]
@@ -201,4 +203,4 @@ REFUSED = [
 @pytest.mark.parametrize(("asked", "said"), REFUSED)
 def test_what_is_no_option_is_refused(asked, said):
     with pytest.raises(TargetError, match=said):
-        sg.generate(sg.parse("f(x) = x**2"), **asked)
+        sg.generate(sg.parse("f(x) = x**2"), **asked, check=False)

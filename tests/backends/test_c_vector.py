@@ -134,7 +134,7 @@ def test_a_function_stands_after_those_that_it_calls():
 
 
 def test_a_function_of_numbers_calls_the_library():
-    text = sg.generate(sg.parse("f(x) = exp(x)"), to="c")["f.c"]
+    text = sg.generate(sg.parse("f(x) = exp(x)"), to="c", check=False)["f.c"]
     assert "*out = exp(x);" in text and "out[b] = vector_exp(x[b]);" in text
 
 

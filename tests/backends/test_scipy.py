@@ -99,7 +99,7 @@ def test_agrees(formula, to, matrix):
 @pytest.mark.parametrize("formula, to", WHOLE)
 def test_no_sparse_matrix(formula, to):
     with pytest.raises(UnsupportedError, match=r"no equation for each of its elements|stands for any number of axes"):
-        sg.generate(sg.parse(formula), to=to, matrix="sparse")
+        sg.generate(sg.parse(formula), to=to, matrix="sparse", check=False)
 
 
 @pytest.mark.parametrize("name", MINIMA)
@@ -225,17 +225,19 @@ def test_the_hessian_of_a_recurrence():
 
 def test_integers_are_refused():
     with pytest.raises(UnsupportedError, match="f: n_large is no real number, as SciPy's"):
-        sg.generate(sg.parse("f(x[n]) -> a, n_large: a[i] = x[i]**2; n_large = argmax[i](x[i])"), to="scipy")
+        sg.generate(
+            sg.parse("f(x[n]) -> a, n_large: a[i] = x[i]**2; n_large = argmax[i](x[i])"), to="scipy", check=False
+        )
 
 
 def test_a_form_that_there_is_not():
     with pytest.raises(TargetError, match=r"'full' is no form of a Jacobian\. Choose from dense, sparse, operator"):
-        sg.generate(sg.parse(DECAY), to="scipy", matrix="full")
+        sg.generate(sg.parse(DECAY), to="scipy", matrix="full", check=False)
 
 
 def test_an_unknown_must_count():
     with pytest.raises(UnsupportedError, match=r"f does not depend on all of its unknown, x, y\. .* --to scipy:y"):
-        sg.generate(sg.parse("f(x, y) = 3*y**2"), to="scipy")
+        sg.generate(sg.parse("f(x, y) = 3*y**2"), to="scipy", check=False)
 
 
 @pytest.mark.parametrize(
@@ -248,11 +250,11 @@ def test_an_unknown_must_count():
 )
 def test_an_unknown_must_be_a_real_input(formula, to, said):
     with pytest.raises(TargetError, match=said):
-        sg.generate(sg.parse(formula), to=to)
+        sg.generate(sg.parse(formula), to=to, check=False)
 
 
 def test_a_value_that_no_unknown_moves_has_no_cotangent():
-    text = sg.generate(library.cross_entropy, to="scipy")["cross_entropy_scipy.py"]
+    text = sg.generate(library.cross_entropy, to="scipy", check=False)["cross_entropy_scipy.py"]
     assert "product" in text
 
 
@@ -457,10 +459,10 @@ OTHERS_REFUSED = [
 
 def test_solve_bvp_gives_numbers():
     with pytest.raises(UnsupportedError, match=r"lotka: solve_bvp gives numbers, and each is an input"):
-        sg.generate(sg.parse(LOTKA), to="scipy", solver="solve_bvp")
+        sg.generate(sg.parse(LOTKA), to="scipy", solver="solve_bvp", check=False)
 
 
 @pytest.mark.parametrize("formula, options, said", OTHERS_REFUSED)
 def test_what_others_are_refused(formula, options, said):
     with pytest.raises(TargetError, match=said):
-        sg.generate(sg.parse(formula), **{"to": "scipy", **options})
+        sg.generate(sg.parse(formula), **{"to": "scipy", **options}, check=False)

@@ -10,9 +10,10 @@ import sympy
 from mathematics import interpret
 from sympy import Rational, S
 
-from symgrad.declare import from_sympy, parse, to_sympy
+from symgrad.declare import from_sympy, to_sympy
 from symgrad.errors import DeclarationError, SymgradError, UnsupportedError
 from symgrad.expr import show
+from symgrad.formulas import parse
 from symgrad.ops import ROWS
 
 x, y = sympy.symbols("x y", real=True)

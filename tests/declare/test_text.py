@@ -16,9 +16,10 @@ from mathematics import interpret
 
 from symgrad.declare.draft import Draft
 from symgrad.declare.dtypes import check_numbers, dtype_of
-from symgrad.declare.text import declare_inputs, parse
+from symgrad.declare.text import declare_inputs
 from symgrad.errors import DeclarationError, FormulaError, ShapeError, SymgradError, UnsupportedError
 from symgrad.expr import Apply, Const, Expr, apply, const, index, postorder, ref, show
+from symgrad.formulas import parse
 from symgrad.ir import Dtype, Function
 from symgrad.ops import OPS
 
@@ -285,9 +286,10 @@ REFUSED = [
     ("f(x[...,n])[i] = x[...,i]", "the result does not show `...`"),
     ("f(x[n])[...] = x[0]", "no input has the axes ..."),
     ("f(x[n,...])[i] = x[i]", "a pack comes first"),
-    ("f(x[2*n])[i] = x[i]", "an axis of an input is a name"),
+    ("f(x[2*n])[i] = x[i]", "nothing tells n: give it to an axis of its own, x[n], or to an option"),
     ("f(x[-1])[i] = x[i]", "a size is missing"),
-    ("f(x[n+1])[i] = x[i]", "an axis of an input is a name"),
+    ("f(x[n,1.5*n])[i] = x[i,0]", "a size is made of names and whole numbers"),
+    ("f(x[n,n/2])[i] = x[i,0]", "an axis is an integer; this is a real number"),
     ("f(x, x) = x", "'x' is taken by an input"),
     ("f(x[x]) = 1", "is taken by a size"),
     ("f(pi) = 1", "'pi' is a constant"),
@@ -337,7 +339,7 @@ REFUSED = [
     ("f(x: str) = x", "are int, bool or real, not str"),
     ("f(x, eps=1) = x", "an option stands behind ';'"),
     ("f(x) = x.real", "'.' has no meaning here"),
-    ("f(x) = x @ x", "Write a product of matrices with indices"),
+    ("f(x) = x @ x", "`@` is between whole arrays, A @ x, by their names"),
     ("f(x) = x; import os", "several statements"),
     ("f(x) = __import__('os').system('true')", "has no meaning"),
     ('f(x) = "a"', "holds no strings"),
@@ -385,7 +387,8 @@ def test_the_caret_stands_under_the_place() -> None:
     with pytest.raises(FormulaError) as caught:
         parse("f(x):\n    r = x*x\n    out = r + zeta")
     assert str(caught.value) == (
-        "line 3, column 15: zeta is not known. Known here: x, r, out.\n    out = r + zeta\n              ^"
+        "line 3, column 15: zeta is not known. Known here: inputs x; results r, out.\n"
+        "    out = r + zeta\n              ^"
     )
 
 

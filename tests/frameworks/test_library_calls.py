@@ -39,7 +39,7 @@ CONVOLUTIONS = (
 @pytest.mark.parametrize(("text", "call"), [row[1:] for row in CONVOLUTIONS], ids=[row[0] for row in CONVOLUTIONS])
 def test_a_convolution_is_one_call(text, call, torch):
     """The check runs it, and its gradients, at sizes of nothing too."""
-    (printed,) = sg.generate(sg.parse(text), to="torch").values()
+    (printed,) = sg.generate(sg.parse(text), to="torch", check=False).values()
     assert call in printed.split("def setup_context")[0]
     assert sg.check(sg.parse(text), to="torch").ok
 
@@ -116,5 +116,5 @@ OTHERS = (
 
 @pytest.mark.parametrize("text", [row[1] for row in OTHERS], ids=[row[0] for row in OTHERS])
 def test_what_no_call_says_is_windows(text, torch):
-    (printed,) = sg.generate(sg.parse(text), to="torch").values()
+    (printed,) = sg.generate(sg.parse(text), to="torch", check=False).values()
     assert "_windows(" in printed and "_conv" not in printed

@@ -20,4 +20,4 @@ PRODUCTS = {  # of `f(x[n,m], s[n], t, u[m])[i,j]`: the formula -> what forward 
 @pytest.mark.parametrize(("formula", "text"), PRODUCTS.items(), ids=PRODUCTS)
 def test_factors_of_a_row_come_first(formula, text):
     function = sg.parse(f"f(x[n,m], s[n], t, u[m])[i,j] = {formula}")
-    assert text in sg.generate(function, to="numpy")["f_numpy.py"]
+    assert text in sg.generate(function, to="numpy", check=False)["f_numpy.py"]

@@ -22,7 +22,7 @@ CASES = [(text, to, names.split()) for text, each in SEVERAL.items() for to, nam
 
 @pytest.mark.parametrize(("text", "to", "names"), CASES, ids=[f"{text}-{to}" for text, to, _ in CASES])
 def test_what_is_a_function_of_the_file(text, to, names):
-    files = sg.generate(sg.parse(text), to=to)
+    files = sg.generate(sg.parse(text), to=to, check=False)
     code = next(file for path, file in files.items() if path.endswith((".py", ".c")))
     made = re.findall(r"^(?:def _|static double )(\w+)\(", code, re.MULTILINE)
     assert sorted(set(made) & {"sigmoid", "log_cosh", "softplus", "logaddexp", "sinc"}) == names
@@ -40,6 +40,6 @@ def test_a_function_of_one_value_is_called_once(steps):
     body = "x"
     for k in range(1, steps + 1):
         body = f"({body}*sin(x) + {k}*cos(y))"
-    code = sg.generate(sg.parse(f"f(x, y) = {body}"), to="numpy")["f_numpy.py"]
+    code = sg.generate(sg.parse(f"f(x, y) = {body}"), to="numpy", check=False)["f_numpy.py"]
     for part in re.split(r"^def ", code, flags=re.MULTILINE):
         assert part.count("np.sin(x)") <= 1 and part.count("np.cos(y)") <= 1

@@ -42,7 +42,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "to", "names"), CASES, ids=[f"{name.split('(')[0]}-{to}" for name, to, _ in CASES])
 def test_what_values_are_called(name, to, names):
     function = sg.parse(name) if "(" in name else getattr(library, name)
-    files = sg.generate(function, to=to)
+    files = sg.generate(function, to=to, check=False)
     text = next(text for path, text in files.items() if path.endswith((".py", ".c")))
     words = set(re.findall(r"\w+", text))
     assert not set(names.split()) - words

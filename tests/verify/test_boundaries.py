@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from loading import Compiled, numpy_module
 
-from symgrad.declare import parse
+from symgrad.formulas import parse
 from symgrad.verify import check
 from symgrad.verify.kinks import at_conditions, coarse
 from symgrad.verify.reach import inside

@@ -16,9 +16,9 @@ from printed import FUNCTIONS, NUMPY, c_files, numpy_files
 
 import symgrad as sg
 import symgrad.verify
-from symgrad.declare import parse
 from symgrad.declare.draft import Draft
 from symgrad.expr import HALF, ZERO, apply, const, index, ref, select
+from symgrad.formulas import parse
 from symgrad.ops import OPS
 from symgrad.verify import check, known, partials
 from symgrad.verify.calls import _partial

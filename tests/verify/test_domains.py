@@ -7,8 +7,8 @@ import pytest
 from loading import numpy_module
 
 import symgrad as sg
-from symgrad.declare import parse
 from symgrad.expr import const
+from symgrad.formulas import parse
 from symgrad.ir import Interval
 from symgrad.verify import check
 from symgrad.verify.domains import in_single, inside, placed, ranged

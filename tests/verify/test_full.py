@@ -9,7 +9,7 @@ import pytest
 from loading import numpy_module
 from printed import FUNCTIONS
 
-from symgrad.declare import parse
+from symgrad.formulas import parse
 from symgrad.pipeline import printed
 from symgrad.verify import check
 from symgrad.verify.calls import LAYOUTS, Call, layouts

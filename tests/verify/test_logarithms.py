@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mathematics import both
 
-from symgrad.declare import parse
+from symgrad.formulas import parse
 from symgrad.library import hmm_log_likelihood, log_softmax, masked_softmax, softmax
 from symgrad.pipeline import printed, verified
 from symgrad.verify.logarithms import logarithms

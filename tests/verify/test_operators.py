@@ -22,7 +22,7 @@ def test_every_language_agrees(text: str) -> None:
 
 def test_the_order_of_polygamma_is_a_number() -> None:
     with pytest.raises(sg.UnsupportedError, match="a literal n"):
-        sg.generate(sg.parse("f(n, x) = polygamma(n, x)"), to="numpy")
+        sg.generate(sg.parse("f(n, x) = polygamma(n, x)"), to="numpy", check=False)
 
 
 @needs_cc
@@ -31,10 +31,10 @@ def test_what_c_alone_has() -> None:
     report = sg.check(text, to="c")
     assert report.ok, str(report)
     with pytest.raises(sg.UnsupportedError, match="lambertw"):
-        sg.generate(text, to="numpy")
+        sg.generate(text, to="numpy", check=False)
 
 
 @pytest.mark.parametrize("text", ["f(s, x) = hurwitz(s, x)", "f(a, x) = gammainc(a, x)"])
 def test_the_slope_in_a_parameter_is_refused(text: str) -> None:
     with pytest.raises(sg.UnsupportedError, match="by its order or parameter is not known"):
-        sg.generate(sg.parse(text), to="numpy")
+        sg.generate(sg.parse(text), to="numpy", check=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -79,9 +80,14 @@ def elementwise(op: str, *args: Any) -> Traced:
             f"{_NOT_OF_CONDITIONS[op]}. "
             f"np.where(x > 0, 1, 0) is a number; the words between conditions are `&`, `|` and `~`."
         )
+    return mapped(partial(apply, op), *args, what=f"The {OPS[op].noun}" if OPS[op].noun else op)
+
+
+def mapped(formula: Callable[..., Expr], *args: Any, what: str = "a function") -> Traced:
+    """The formula of every element."""
     arrays = [traced(a) for a in args]
-    shape, lead = broadcast(arrays, f"The {OPS[op].noun}" if OPS[op].noun else op)
-    body = apply(op, *(expand(a, shape) for a in arrays))
+    shape, lead = broadcast(arrays, what)
+    body = formula(*(expand(a, shape) for a in arrays))
     return Traced(value(shape, body, [a._node for a in arrays]) if arrays else constant(body), lead)
 
 
@@ -121,6 +127,9 @@ def function_of(name: str) -> Callable[..., Traced]:
         return reduce(partial(elementwise, row.name), args[row.arity :], first)
 
     function.__name__ = function.__qualname__ = name
+    letters = [inspect.Parameter(letter, inspect.Parameter.POSITIONAL_ONLY) for letter in "xyzabc"[: row.arity]]
+    more = [inspect.Parameter("more", inspect.Parameter.VAR_POSITIONAL)] if folds else []
+    setattr(function, "__signature__", inspect.Signature([*letters, *more]))  # noqa: B010, of a function at run time
     function.__doc__ = f"{name} of every element; defined for {row.domain}."
     return function
 

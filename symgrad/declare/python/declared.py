@@ -17,16 +17,26 @@ from ...errors import DeclarationError, ShapeError, SymgradError
 from ...expr import Expr, const, ref, show
 from ...expr.sizes import equal
 from ...ir import Function, show_element
+from ...later import np
 from ...records import replace
 from ..draft import Draft
 from ..names import is_pack
-from .arrays import Array, as_array
+from .arrays import Array, Input, as_array
 from .formula import formula
 from .graph import Node, constant, input_of, packs_in, read, value
 from .lowering import Lowering
 from .scope import Scope, current, entered, usable
-from .signature import Signature, TensorType, read_signature, with_axes_of_pack, with_chosen_axes, with_fixed
-from .values import Absent, PackTooShort, Traced, traced
+from .seen import seen
+from .signature import (
+    Signature,
+    TensorType,
+    of_numbers,
+    read_signature,
+    with_axes_of_pack,
+    with_chosen_axes,
+    with_fixed,
+)
+from .values import Absent, NumbersListed, PackTooShort, Traced, traced
 
 Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
 
@@ -44,6 +54,8 @@ class Declared:
         self, python: Callable[..., Any], text: str | None = None, static: Mapping[str, Any] | None = None
     ) -> None:
         functools.update_wrapper(self, python)
+        if self.__name__ == "<lambda>":
+            raise DeclarationError("a lambda has no name, which printed functions need: write def name(x): return ...")
         self._text = text
         signature = with_fixed(read_signature(python, text), static or {})
         self.static: dict[str, Any] = {**signature.static, **(static or {})}
@@ -62,7 +74,8 @@ class Declared:
     def function(self) -> Function:
         """The Function that is declared; the Python function runs when this is first asked for.
 
-        It runs again with more axes where it asks for one that a pack holds: `x.sum(axis=-2)` of `x[..., n]`.
+        It runs again with more axes where it asks for one that a pack holds, `x.sum(axis=-2)` of `x[..., n]`, and of
+        numbers alone where it makes an array of them, `np.array([x, y])`.
         """
         signature = self.signature
         while True:
@@ -72,6 +85,10 @@ class Declared:
                 if signature.bare:
                     raise
                 signature = with_axes_of_pack(signature, short.pack, short.more)
+            except NumbersListed:
+                if not signature.bare:
+                    raise
+                signature = of_numbers(signature)
 
     def with_static(self, **values: Any) -> Declared:
         """Return the declaration with options fixed to values: `softmax.with_static(axis=-2)`.
@@ -103,9 +120,25 @@ class Declared:
     def on_arrays(self, **arguments: Any) -> Any:
         """What the Python function itself returns for arrays and numbers, given by name; the check asks for it.
 
-        Raises whatever the function raises where it is not written for arrays.
+        Raises whatever the function raises where it is not written for arrays; one of numbers, such as `math.sin`
+        takes, is called for each. DeclarationError where it is written for the tensors of torch.
         """
-        return self.__wrapped__(**{**self.static, **arguments})
+        python = functools.partial(self.__wrapped__, **self.static)
+        try:
+            return python(**arguments)
+        except (TypeError, ValueError) as error:
+            if "torch" in self._code.co_names:
+                raise DeclarationError(f"{self.name} is written for torch's tensors.") from error
+            arrays = {name: x for name, x in arguments.items() if name in self.signature.tensors}
+            if not self.signature.bare:
+                raise
+            numbers = {name: x for name, x in arguments.items() if name not in arrays}
+            points = zip(*(np.ravel(x).tolist() for x in arrays.values()), strict=True)
+            found = [python(**dict(zip(arrays, point, strict=True)), **numbers) for point in points]
+            several = isinstance(found[0], (tuple, list))
+            results = [np.array(r) for r in (zip(*found, strict=True) if several else [found])]
+            shaped = [r.reshape(np.shape(next(iter(arrays.values())))) for r in results]
+            return tuple(shaped) if several else shaped[0]
 
     def __repr__(self) -> str:
         return f"<symgrad function {self.name}>"
@@ -146,7 +179,7 @@ def _run(
         )
     try:
         with _located(scope), entered(scope):
-            result = declared.__wrapped__(**arguments, **keywords)
+            result = seen(declared.__wrapped__)(**arguments, **keywords)
         given = {a._node.serial for a in (*arguments.values(), *keywords.values()) if isinstance(a, Array)}
         names: dict[int, str] = {}
         for name, local in scope.locals.items():
@@ -162,7 +195,15 @@ def _run(
 def _located(scope: Scope) -> Iterator[None]:
     """Say of what is refused in which declaration that was and where, if the message does not."""
     try:
-        yield
+        try:
+            yield
+        except ValueError as error:
+            if "setting an array element" not in str(error):
+                raise
+            raise DeclarationError(
+                "a symbol cannot be written into an array of numbers. Start with one that is traced, np.zeros(3) in "
+                "the function, or put its elements together: np.array([x, y, 0])."
+            ) from error
     except SymgradError as error:
         name, file = scope.draft.name, PurePath(scope.code.co_filename).name
         if not str(error).startswith(f"{name}: "):
@@ -183,7 +224,7 @@ def _trace(declared: Declared, signature: Signature) -> Function:
             shape = [const(int(d)) if d.isdecimal() else sizes.setdefault(d, draft.dim(d)) for d in kind.dims]
             draft.input(name, shape, kind.dtype, kind.optional)
             draft.restrict(name, kind.interval)
-            arguments[name] = Array(input_of(name, shape), packs_in(shape))
+            arguments[name] = Input(input_of(name, shape), packs_in(shape))
         keywords: dict[str, Any] = declared.keywords()
         for name, default in signature.options.items():
             sizes[name] = draft.option(name, default)
@@ -216,17 +257,20 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Trace a call inside of another declaration as a part of it."""
     caller = current()
     assert caller is not None
-    numbers = declared.signature.options
+    numbers, order = declared.signature.options, inspect.signature(declared.__wrapped__).parameters.values()
+    positional = [p.name for p in order if p.kind is not p.KEYWORD_ONLY and p.name not in declared._absent]
+    placed = dict(zip(positional, args, strict=False))
+    twice = [k for k in kwargs if k in placed]
+    kwargs = {**kwargs, **{k: v for k, v in placed.items() if k not in declared.signature.tensors}}
     fixed = {k: v for k, v in kwargs.items() if k in declared.static or k in numbers and isinstance(v, (str, tuple))}
     if fixed:
         declared = declared.with_static(**fixed)
     signature = declared.signature
     names = list(signature.tensors)
-    given = dict(zip(names, args, strict=False))
+    given = {k: v for k, v in placed.items() if k in signature.tensors}
     extra = [k for k in kwargs if k not in {*names, *signature.options, *declared.static}]
-    twice = [k for k in kwargs if k in given]
-    if len(args) > len(names) or extra or twice:
-        wrong = f"no argument {extra[0]}" if extra else f"{twice[0]} once" if twice else f"{len(names)} inputs"
+    if len(args) > len(positional) or extra or twice:
+        wrong = f"no argument {extra[0]}" if extra else f"{twice[0]} once" if twice else f"{len(positional)} inputs"
         raise DeclarationError(f"{declared.name} takes {wrong}.")
     given |= {k: v for k, v in kwargs.items() if k in signature.tensors}
     known: Known = {}
@@ -240,7 +284,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         else:
             array = traced(x)
             lead = array._lead if signature.bare else _bind(declared, name, kind, array, known)
-            arguments[name] = Array(array._node, lead)
+            arguments[name] = Input(array._node, lead)
     sizes = {dim: extents[0] for dim, (extents, _) in known.items() if len(extents) == 1}
     keywords: dict[str, Any] = declared.keywords()
     for name, default in signature.options.items():

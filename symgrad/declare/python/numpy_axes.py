@@ -12,7 +12,7 @@ from ...expr.sizes import equal, tidy
 from . import joining
 from .arithmetic import elementwise, fitted
 from .graph import Pieces, axes_of, constant, places_of, read, value
-from .reshaping import permuted, reshape
+from .reshaping import permuted, reshape, swapaxes
 from .subscripts import selected
 from .values import Axis, Traced, axis_of, reduced_axes, reread, size_of, traced, written
 
@@ -215,6 +215,63 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Traced, ..
         where = [k * int(value_of(extent)) // where for k in range(1, where)]
     ends = [None, *where, None]
     return tuple(along(x, axis, slice(a, b)) for a, b in pairwise(ends))
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Traced, ...]:
+    return split(ary, indices_or_sections, axis)
+
+
+def delete(arr: Any, obj: int, axis: int | None = None) -> Traced:
+    x: Traced = flat(arr) if axis is None else traced(arr)
+    if not isinstance(obj, int):
+        raise DeclarationError("np.delete is traced for one place: of several, np.concatenate([x[:2], x[3:]]).")
+    parts = [slice(None, obj), *([slice(obj + 1, None)] if obj != -1 else [])]
+    return joining.concatenate([along(x, axis or 0, part) for part in parts], axis or 0)
+
+
+def insert(arr: Any, obj: int, values: Any, axis: int | None = None) -> Traced:
+    x: Traced = flat(arr) if axis is None else traced(arr)
+    at = axis_of(x, axis or 0)
+    if not isinstance(obj, int):
+        raise DeclarationError("np.insert is traced for one place: of several, np.concatenate([x[:2], y, x[2:]]).")
+    shape = [ONE if k == at else e for k, e in enumerate(x._node.shape)]
+    new = Traced(value(shape, fitted(traced(values), shape, x._lead, "np.insert"), [traced(values)._node]), x._lead)
+    parts = along(x, at - x._node.rank, slice(None, obj)), along(x, at - x._node.rank, slice(obj, None))
+    return joining.concatenate([parts[0], new, parts[1]], at - x._node.rank)
+
+
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Traced:
+    a, b = axes
+    for _ in range(k % 4):
+        m = flip(swapaxes(traced(m), a, b), a)
+    return traced(m)
+
+
+def meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Traced, ...]:
+    parts = [flat(x) for x in xi]
+    order = list(range(len(parts)))
+    if indexing == "xy" and len(parts) > 1:
+        order[:2] = [1, 0]
+    shape = [parts[k]._node.shape[0] for k in order]
+    axes = axes_of(shape)
+    return tuple(Traced(value(shape, read(x._node, [axes[order.index(k)]]), [x._node])) for k, x in enumerate(parts))
+
+
+def block(arrays: Any) -> Traced:
+    def depth(x: Any) -> int:
+        return 1 + depth(x[0]) if isinstance(x, list) else 0
+
+    def leaves(x: Any) -> list[Traced]:
+        return [leaf for part in x for leaf in leaves(part)] if isinstance(x, list) else [traced(x)]
+
+    rank = max(depth(arrays), *(leaf._node.rank for leaf in leaves(arrays)))
+
+    def joined(x: Any, level: int) -> Traced:
+        if not isinstance(x, list):
+            return selected(traced(x), (*[None] * (rank - traced(x)._node.rank), ...))
+        return joining.concatenate([joined(part, level + 1) for part in x], -(depth(arrays) - level))
+
+    return joined(arrays, 0)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Traced:

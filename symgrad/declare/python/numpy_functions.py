@@ -8,37 +8,28 @@ from functools import partial, reduce
 from typing import Any
 
 from ...errors import DeclarationError
-from ...expr import ONE, ZERO, apply
+from ...expr import ONE, ZERO
 from ...later import np
 from ...ops import NAMES, OPS
-from . import joining, matrices, numpy_axes, numpy_sums
-from .arithmetic import combined, contracted, elementwise, matmul, reduced, std, var
-from .graph import constant
+from ..composed import COMPOSED, WORDS
+from . import joining, matrices, numpy_axes, numpy_curves, numpy_sums
+from .arithmetic import combined, contracted, elementwise, mapped, matmul, reduced, std, var
 from .reshaping import reshape, swapaxes, transpose
 from .subscripts import selected
-from .values import Traced, traced
+from .values import Traced, reread, traced
 
-_UFUNCS: Mapping[str, str] = {
-    **{"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg"},
-    **{"absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "float_power": "pow", "fmax": "maximum"},
-    **{"fmin": "minimum"},
-}
-
-
-_PI = Traced(constant(apply("pi")))
-
-_COMPOSED: Mapping[str, Callable[..., Traced]] = {
+_COMPOSED: Mapping[str, Callable[..., Any]] = {
     **{f"bitwise_{op}": partial(combined, op) for op in ("and", "or")},
     "invert": partial(combined, "not"),
     "matmul": matmul,
     "positive": traced,
-    "square": lambda x: elementwise("pow", x, 2),
     "vecdot": partial(contracted, ["i", "i"], []),
     "matvec": partial(contracted, ["ij", "j"], ["i"]),
     "vecmat": partial(contracted, ["i", "ij"], ["j"]),
-    "reciprocal": lambda x: elementwise("div", 1, x),
-    **dict.fromkeys(("deg2rad", "radians"), lambda x: elementwise("div", elementwise("mul", x, _PI), 180)),
-    **dict.fromkeys(("rad2deg", "degrees"), lambda x: elementwise("div", elementwise("mul", x, 180), _PI)),
+    "divmod": lambda x, y: (elementwise("floordiv", x, y), elementwise("mod", x, y)),
+    "modf": lambda x: (elementwise("sub", x, elementwise("trunc", x)), elementwise("trunc", x)),
+    **{name: partial(mapped, COMPOSED[name]) for name in ("square", "reciprocal")},
+    **{name: partial(mapped, COMPOSED[name]) for name in ("deg2rad", "radians", "rad2deg", "degrees")},
 }
 
 
@@ -61,14 +52,14 @@ def _outwards(op: str, a: Any, b: Any) -> Traced:
 _OF_UFUNCS: Mapping[str, Callable[..., Traced]] = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outwards}
 
 
-def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Traced:
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """`np.exp(x)`, `np.maximum(x, 0)`, `np.add.reduce(x)` and the operators between NumPy's numbers and symbols."""
-    name = ufunc.__name__
-    op = _UFUNCS.get(name) or NAMES.get(name)
+    name, kwargs = ufunc.__name__, _asked(kwargs)
+    op = WORDS.get(name) or NAMES.get(name)
     if method == "__call__" and not kwargs and (name in _COMPOSED or op is not None):
         return _COMPOSED[name](*inputs) if name in _COMPOSED else elementwise(op or "", *inputs)
     if op is not None and (method == "outer" or method in _OF_UFUNCS and OPS[op].reduction):
-        found: Traced = _bound(f"{name}.{method}", partial(_OF_UFUNCS[method], op), inputs, kwargs)
+        found: Traced = bound(f"{name}.{method}", partial(_OF_UFUNCS[method], op), inputs, kwargs)
         return found
     whole = name if method == "__call__" else f"{name}.{method}"
     raise _refused(f"{whole} with {', '.join(kwargs)}" if kwargs else whole, name)
@@ -80,6 +71,29 @@ def _clip(x: Any, low: Any = None, high: Any = None) -> Traced:
         return elementwise("clip", x, low, high)
     x = x if low is None else elementwise("maximum", x, low)
     return x if high is None else elementwise("minimum", x, high)
+
+
+def _round(a: Any, decimals: int = 0) -> Traced:
+    if not decimals:
+        return elementwise("rint", a)
+    return elementwise("div", elementwise("rint", elementwise("mul", a, 10**decimals)), 10**decimals)
+
+
+def _reduced_where(kind: str, a: Any, axis: Any = None, keepdims: bool = False, where: Any = None) -> Traced:
+    if where is None:
+        return reduced(kind, a, axis, keepdims)
+    held = elementwise("select", where, a, 1 if kind == "prod" else 0)
+    if kind != "mean":
+        return reduced(kind, held, axis, keepdims)
+    counted = elementwise("select", where, elementwise("add", elementwise("mul", 0, a), 1), 0)
+    return elementwise("div", *(reduced("sum", x, axis, keepdims) for x in (held, counted)))
+
+
+def _item(a: Any) -> Traced:
+    a = traced(a)
+    if any(e is not ONE for e in a._node.shape):
+        raise DeclarationError(f"x.item() is of one element, not of {a!r}.")
+    return reread(a, (), [ZERO] * a._node.rank, 0)
 
 
 def _outer(a: Any, b: Any) -> Traced:
@@ -94,6 +108,22 @@ def _dot(a: Any, b: Any) -> Traced:
     return numpy_sums.tensordot(a, b, (-1, -2)) if p > 1 and q > 2 else matmul(a, b)
 
 
+def copied(a: Any) -> Traced:
+    """The same elements in an array of its own."""
+    a = traced(a)
+    return Traced(a._node, a._lead)
+
+
+def astype(a: Any, dtype: Any, copy: bool = True) -> Traced:
+    """A copy, for a type of real numbers."""
+    if np.dtype(dtype).kind != "f":
+        raise DeclarationError(
+            f"x.astype({np.dtype(dtype)}) cannot be traced: np.trunc(x) is the number without its fraction; an array "
+            f"of integers is an input, sg.Int['n']."
+        )
+    return copied(a)
+
+
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     if full_matrices and compute_uv:
         raise DeclarationError("np.linalg.svd is traced with full_matrices=False.")
@@ -102,12 +132,14 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 _MATRICES = """inv solve det slogdet cholesky qr eigh eigvalsh svdvals pinv matrix_power norm sort argsort
     median""".split()
-_SUMS = """diff trapezoid average ptp count_nonzero quantile einsum tensordot inner kron convolve cross""".split()
+_SUMS = """diff trapezoid average ptp count_nonzero quantile einsum tensordot inner kron cross""".split()
+_CURVES = "interp polyval vander gradient convolve correlate digitize searchsorted piecewise".split()
 _AXES = """expand_dims squeeze moveaxis flip roll tril triu diagonal diag broadcast_to repeat tile pad vstack hstack
-    column_stack append split select take take_along_axis""".split()
+    column_stack append split array_split delete insert rot90 meshgrid block select take take_along_axis""".split()
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{kind: partial(reduced, kind) for kind in ("sum", "mean", "max", "min", "prod", "argmax")},
+    **{kind: partial(reduced, kind) for kind in ("max", "min", "argmax")},
+    **{kind: partial(_reduced_where, kind) for kind in ("sum", "prod", "mean")},
     **{"amax": partial(reduced, "max"), "amin": partial(reduced, "min"), "var": var, "std": std},
     "argmin": lambda a, axis=None, *, keepdims=False: reduced("argmax", elementwise("neg", a), axis, keepdims),
     "any": numpy_sums.any_of,
@@ -133,8 +165,13 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "flipud": lambda m: numpy_axes.flip(m, 0),
     "atleast_1d": lambda x: numpy_axes.flat(x) if not traced(x)._node.rank else x,
     "atleast_2d": numpy_axes.at_least_2d,
-    "copy": traced,
-    "zeros_like": partial(numpy_axes.ones_of, 0),
+    "copy": copied,
+    **dict.fromkeys(("round", "around"), _round),
+    **dict.fromkeys(("real", "real_if_close"), copied),
+    **dict.fromkeys(("zeros_like", "empty_like"), partial(numpy_axes.ones_of, 0)),
+    "ediff1d": lambda ary: numpy_sums.diff(numpy_axes.flat(ary)),
+    "hsplit": lambda ary, where: numpy_axes.split(ary, where, 0 if traced(ary)._node.rank == 1 else 1),
+    "vsplit": lambda ary, where: numpy_axes.split(ary, where, 0),
     "ones_like": partial(numpy_axes.ones_of, 1),
     "full_like": lambda a, fill_value: numpy_axes.ones_of(fill_value, a),
     "svd": _svd,
@@ -144,6 +181,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "matrix_norm": lambda x, *, keepdims=False, ord="fro": matrices.norm(x, ord, (-2, -1), keepdims),
     **{name: getattr(numpy_sums, name) for name in _SUMS},
     **{name: getattr(numpy_axes, name) for name in _AXES},
+    **{name: getattr(numpy_curves, name) for name in _CURVES},
     **{name: getattr(matrices, name) for name in _MATRICES},
 }
 _OF_MATRICES: Mapping[str, Callable[..., Any]] = {"trace": matrices.trace}  # of np.linalg, where np has another
@@ -154,7 +192,7 @@ INSTEAD: Mapping[str, str] = {  # what is written for what is no formula
         "A formula has no NaN to look for: say where there is a value, np.where(x > 0, np.log(x), 0).",
     ),
     **dict.fromkeys(
-        "interp searchsorted digitize unique nonzero argwhere".split(),
+        "unique nonzero argwhere flatnonzero".split(),
         "Positions that data tells are an input of integers: i: sg.Int['n'], and then table[i].",
     ),
     **dict.fromkeys(
@@ -165,9 +203,12 @@ INSTEAD: Mapping[str, str] = {  # what is written for what is no formula
         ("cov", "corrcoef"),
         "NumPy drops axes of length 1; c = x - x.mean(axis=1, keepdims=True), c @ c.T / (n - 1).",
     ),
-    "correlate": "It is np.convolve(a, np.flip(v)), with mode='full'.",
+    "unwrap": "Count the turns outside: turns: sg.Int['n'], and x + 2*np.pi*turns.",
+    **dict.fromkeys(
+        "fft ifft rfft irfft fft2".split(),
+        "Its numbers are complex. The parts are products with matrices that are inputs: np.cos(2*np.pi*k*t/n) @ x.",
+    ),
     "lstsq": "Write np.linalg.solve(a.T @ a, a.T @ b), or np.linalg.pinv(a) @ b.",
-    "piecewise": "Write np.where(condition, then, otherwise).",
     **dict.fromkeys(("apply_along_axis", "vectorize"), "Write the function of the whole array, with axis=."),
 }
 
@@ -177,8 +218,24 @@ def _refused(what: str, name: str) -> DeclarationError:
     return DeclarationError(f"np.{what} cannot be traced. {said}")
 
 
-def _bound(name: str, ours: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+_NEUTRAL_KEYWORDS: Mapping[str, Callable[[Any], bool]] = {  # what changes nothing in a formula
+    "out": lambda given: given is None,
+    "dtype": lambda given: given is None or np.dtype(given).kind == "f",
+    "casting": lambda given: True,
+    "order": lambda given: given in ("C", "K", "A"),
+    "subok": lambda given: True,
+    "where": lambda given: given is True,
+    "overwrite_input": lambda given: True,
+}
+
+
+def _asked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in kwargs.items() if not (k in _NEUTRAL_KEYWORDS and _NEUTRAL_KEYWORDS[k](v))}
+
+
+def bound(name: str, ours: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function of ours, if it takes these arguments."""
+    kwargs = _asked(kwargs)
     try:
         inspect.signature(ours).bind(*args, **kwargs)
     except TypeError as error:
@@ -190,21 +247,29 @@ def call_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """`np.sum(x, axis=-1)`, `np.where`, `np.stack` and the like."""
     name = function.__name__
     if name in NAMES and name not in FUNCTIONS:
-        return _bound(name, partial(elementwise, NAMES[name]), args, kwargs)
+        return bound(name, partial(elementwise, NAMES[name]), args, kwargs)
     if name not in FUNCTIONS:
         raise _refused(name, name)
     linalg = function.__module__ == "numpy.linalg"
-    return _bound(name, (_OF_MATRICES if linalg else FUNCTIONS).get(name, FUNCTIONS[name]), args, kwargs)
+    return bound(name, (_OF_MATRICES if linalg else FUNCTIONS).get(name, FUNCTIONS[name]), args, kwargs)
 
+
+# what NumPy reads off the memory of its argument, and whether it may copy that
+SHARING: Mapping[str, bool] = {
+    **dict.fromkeys("transpose swapaxes squeeze expand_dims moveaxis flip fliplr flipud".split(), False),
+    **dict.fromkeys(("matrix_transpose", "diagonal"), False),
+    **dict.fromkeys(("reshape", "ravel"), True),
+}
 
 METHODS: Mapping[str, Callable[..., Any]] = {
     **{name: FUNCTIONS[name] for name in "sum mean max min prod var std argmax argmin any all cumsum cumprod".split()},
     **{name: FUNCTIONS[name] for name in "argsort clip copy diagonal dot ravel repeat squeeze take trace".split()},
     **{"flatten": numpy_axes.flat, "reshape": reshape, "swapaxes": swapaxes, "transpose": transpose},
     "logsumexp": partial(reduced, "logsumexp"),
+    **{"astype": astype, "item": _item, "round": _round, "conj": copied, "conjugate": copied},
 }
 
 
 def call_method(name: str, *args: Any, **kwargs: Any) -> Any:
     """`x.sum(axis=-1)` and the like, `x` first."""
-    return _bound(name, METHODS[name], args, kwargs)
+    return bound(name, METHODS[name], args, kwargs)

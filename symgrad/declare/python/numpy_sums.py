@@ -8,7 +8,8 @@ from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, const
-from ...expr.sizes import equal, tidy
+from ...expr.sizes import equal
+from ...later import of_numpy
 from . import joining, matrices
 from .arithmetic import contracted, elementwise, reduced
 from .graph import Pieces, axes_of, constant, places_of, read
@@ -93,8 +94,10 @@ def all_of(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Traced:
 
 
 def quantile(a: Any, q: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
+    if isinstance(q, (list, tuple)) or of_numpy(q) and q.ndim == 1:
+        return joining.stack([quantile(a, one, axis, keepdims) for one in q], 0)
     if not isinstance(q, (int, float)) or not 0 <= q <= 1:
-        raise DeclarationError(f"np.quantile takes one plain number between 0 and 1, not {q!r}.")
+        raise DeclarationError(f"np.quantile takes plain numbers between 0 and 1, not {q!r}.")
     a = flat(a) if axis is None and not keepdims else traced(a)
     ordered = matrices.sort(a, -1 if axis is None else axis)
     at, shape = axis_of(a, -1 if axis is None else axis), a._node.shape
@@ -158,19 +161,6 @@ def kron(a: Any, b: Any) -> Traced:
         raise ShapeError("np.kron is traced for arrays with one number of axes.")
     wide = _mul(selected(a, (slice(None), None) * rank), selected(b, (None, slice(None)) * rank))
     return sized(wide, [m * n for m, n in zip(a._node.shape, b._node.shape, strict=True)])
-
-
-def convolve(a: Any, v: Any, mode: str = "full") -> Traced:
-    a, v = traced(a), traced(v)
-    if mode != "full" or a._node.rank != 1 or v._node.rank != 1:
-        raise DeclarationError(
-            "np.convolve is traced for two vectors and mode='full'. What slides over the other is "
-            "said by an index: sg.tensor[i](sg.sum[j](a[i + j]*v[m - 1 - j])), with i = sg.indices('i', i='n-m+1')."
-        )
-    shape = (a._node.shape[0], v._node.shape[0])
-    i, j = places_of(shape)
-    made = Pieces(shape=(tidy(shape[0] + shape[1] - 1),), wish="convolved")
-    return written(made, [i + j], read(a._node, [i]) * read(v._node, [j]), shape, [a._node, v._node], adds=True)
 
 
 def cross(a: Any, b: Any) -> Traced:

@@ -31,6 +31,7 @@ class Scope:
     names    local names of nodes, by serial; those of the caller win over those of what it calls
     calls    the name of the function that gave a node, by serial: what that is called if nobody has named it
     within   the result of the call inside of which a node was named, both by serial
+    cells    the values that an array is put together of, by its serial and their places on its first axes
     """
 
     draft: Draft
@@ -40,11 +41,14 @@ class Scope:
     names: dict[int, str] = field(default_factory=dict)
     calls: dict[int, str] = field(default_factory=dict)
     within: dict[int, int] = field(default_factory=dict)
+    cells: dict[int, Mapping[tuple[int, ...], Any]] = field(default_factory=dict)
     frame: FrameType | None = None
 
     @property
     def declared(self) -> str:
-        """The place of the declaration: `layers.py:14`."""
+        """The place of the declaration: `layers.py:14`; "" of a formula, which has none."""
+        if not self.code.co_filename:
+            return ""
         return f"{PurePath(self.code.co_filename).name}:{self.code.co_firstlineno}"
 
     @property
@@ -70,6 +74,11 @@ class Scope:
                 raise DeclarationError(f"{self.draft.name}: {r.name} is no size of this declaration. Known: {names}.")
             known[r] = self.sizes[r.name]
         return substitute(extent.size, known)
+
+    def name_of(self, x: Any) -> str:
+        """What the Python function calls an object: a local or a global variable."""
+        seen = {} if self.frame is None else {**self.frame.f_globals, **self.frame.f_locals}
+        return next((name for name, found in seen.items() if found is x and usable(name)), "numbers")
 
     def describe(self, node: Node) -> str:
         """What to call `node` in a message: an input, a local variable, or what it is."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import types
+import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -85,7 +87,12 @@ class Tensor:
 
     dtype = Dtype.REAL
 
-    def __class_getitem__(cls, given: str | tuple[str, str] | Callable[..., str]) -> TensorType:
+    def __class_getitem__(cls, given: Any) -> TensorType:
+        return cls.of(given)
+
+    @classmethod
+    def of(cls, given: str | tuple[str, ...] | Callable[..., str]) -> TensorType:
+        """What the brackets say."""
         if callable(given):
             return TensorType((), cls.dtype, chosen=given)
         if not isinstance(given, tuple):
@@ -120,6 +127,9 @@ class Real:
         return TensorType((), Dtype.REAL, False, interval, called, bare=True)
 
 
+_KINDS: Mapping[object, type[Tensor]] = {int: Int, bool: Bool}  # of Annotated[int, "n"]
+
+
 class Static:
     """The annotation of a keyword that is fixed when code is generated: it may steer Python code."""
 
@@ -150,16 +160,18 @@ def read_signature(function: Callable[..., Any], text: str | None) -> Signature:
     for p in parameters:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             raise DeclarationError(f"{name}: the number of inputs is fixed; name them instead of *{p.name}.")
-        if p.kind is p.KEYWORD_ONLY and not isinstance(p.annotation, TensorType):
+        kind = tensor_type(p.annotation)
+        chosen = p.kind is p.KEYWORD_ONLY or p.default not in (_MISSING, None) or p.annotation is Static
+        if chosen and kind is None and (written is None or p.name not in written):
             number = isinstance(p.default, (int, float)) and not isinstance(p.default, bool)
             if p.annotation is Static or not number:
                 static[p.name] = p.default
             else:
                 options[check_name(p.name, "option")] = p.default
             continue
-        if p.kind is p.KEYWORD_ONLY and isinstance(p.annotation, TensorType) and p.annotation.bare:
+        if p.kind is p.KEYWORD_ONLY and kind is not None and kind.bare:
             raise DeclarationError(f"{name}: {p.name} is an option, and has no domain; an input has one.")
-        tensors[p.name] = _tensor(p, name, written)
+        tensors[p.name] = _tensor(p, kind, name, written)
     if written is not None and set(written) - set(tensors):
         unknown = ", ".join(sorted(set(written) - set(tensors)))
         raise DeclarationError(f"{name}: the signature names {unknown}, which the function does not take.")
@@ -222,18 +234,59 @@ def with_axes_of_pack(signature: Signature, pack: str, more: int) -> Signature:
     return replace(signature, tensors=tensors)
 
 
-def _tensor(p: inspect.Parameter, name: str, written: Mapping[str, TensorType] | None) -> TensorType | None:
-    """The type of one parameter; None if it is bare."""
+def of_numbers(signature: Signature) -> Signature:
+    """The signature in which what has no sizes is a number, and no array of such."""
+    tensors = {name: replace(kind, dims=()) for name, kind in signature.tensors.items()}
+    return replace(signature, tensors=tensors, bare=False)
+
+
+def tensor_type(annotation: object) -> TensorType | None:
+    """What an annotation says of an array: `sg.Tensor["n k"]`, `Annotated[sg.Array, "n k"]`, which type checkers know,
+    and jaxtyping's `Float[Array, "n k"]`; None if it says nothing of the kind."""
+    if isinstance(annotation, TensorType):
+        return annotation
+    if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
+        parts = [a for a in typing.get_args(annotation) if a is not types.NoneType]
+        found = tensor_type(parts[0]) if len(parts) == 1 else None
+        return None if found is None else found | None
+    said = typing.get_args(annotation)[1:] if typing.get_origin(annotation) is typing.Annotated else ()
+    for one in said:
+        if isinstance(one, TensorType):
+            return one
+        if isinstance(one, str):
+            first = typing.get_args(annotation)[0]
+            dims, *domain = said
+            return _KINDS.get(first, Tensor).of((dims, *domain) if domain else dims)
+    dims, dtypes = getattr(annotation, "dim_str", None), getattr(annotation, "dtypes", ())
+    if isinstance(dims, str):  # of jaxtyping
+        whole = all("int" in str(d) for d in dtypes) if dtypes else False
+        truth = bool(dtypes) and all("bool" in str(d) for d in dtypes)
+        return (Bool if truth else Int if whole else Tensor).of(dims)
+    return None
+
+
+def _tensor(
+    p: inspect.Parameter, found: TensorType | None, name: str, written: Mapping[str, TensorType] | None
+) -> TensorType | None:
+    """The type of one parameter, which its annotation or the text gives; None if it is bare."""
     if written is not None and p.name not in written:
         raise DeclarationError(f"{name}: the signature does not say what {p.name} is.")
-    found: object = p.annotation if written is None else written[p.name]
-    if isinstance(found, type) and issubclass(found, Tensor):
-        raise DeclarationError(f'{name}: {p.name} lacks its sizes: sg.{found.__name__}["n k"], or [""] for a scalar.')
-    if not isinstance(found, TensorType):
+    if written is not None:
+        found = written[p.name]
+    elif isinstance(p.annotation, type) and issubclass(p.annotation, Tensor):
+        kind = p.annotation.__name__
+        raise DeclarationError(f'{name}: {p.name} lacks its sizes: sg.{kind}["n k"], or [""] for a scalar.')
+    elif p.annotation in (int, bool, str):
+        raise DeclarationError(
+            f"{name}: {p.name}: {p.annotation.__name__} is no real number, as inputs without sizes are. With a "
+            f"default, {p.name}=2, it is an option of the code; sg.Static is fixed when code is generated, and "
+            f'sg.Int[""] is an input.'
+        )
+    if found is None:
         if p.default is not _MISSING:
             raise DeclarationError(
-                f"{name}: {p.name} has the default {p.default!r}. A number given by keyword stands behind a *: "
-                f"def {name}(..., *, {p.name}={p.default!r}); an optional input is a tensor with the default None."
+                f"{name}: {p.name} has the default None. An optional input is a tensor with the default None: "
+                f'{p.name}: sg.Tensor["n"] = None.'
             )
         return None
     if p.default is None and not found.bare:

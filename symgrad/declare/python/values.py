@@ -11,14 +11,17 @@ from math import inf
 from numbers import Integral
 from typing import Any
 
-from ...errors import DeclarationError
-from ...expr import Apply, Expr, Ref, as_expr, show
+from ...errors import DeclarationError, ShapeError
+from ...expr import ZERO, Apply, Expr, Ref, apply, as_expr, const, show
+from ...expr.sizes import equal
 from ...ir import Dtype
-from ...later import of_numpy
+from ...later import np, of_numpy
 from ...ops import OPS
 from ...ops.limits import INFINITY
-from .graph import Node, Pieces, Value, axes_of, constant, packs_in, read, shown, value
+from .graph import Node, Pieces, Value, axes_of, constant, packs_in, places_of, read, shown, value
 from .scope import current
+
+MOST_NUMBERS = 256  # of an array that is printed with the code, line by line
 
 
 class Traced:
@@ -92,17 +95,16 @@ def written(
 
 
 def traced(x: Any) -> Traced:
-    """Return a traced array, or a plain number as one."""
+    """Return a traced array; a plain number, an array of NumPy's or a list of such as one."""
     if isinstance(x, Traced):
         return x
     if isinstance(x, Absent):
         raise x._missing()
+    if isinstance(x, (list, tuple)):
+        return _listed(x)
     if of_numpy(x):
         if x.ndim:
-            raise DeclarationError(
-                "an array of numbers stands in the declaration. Make it an input, or write its "
-                "elements out: sg.stack([1, 2, 3])."
-            )
+            return _numbers(x)
         x = x.item()
     if not isinstance(x, (bool, int, float, Fraction)):
         raise DeclarationError(f"{type(x).__name__} is neither a symbolic array nor a number.")
@@ -111,6 +113,58 @@ def traced(x: Any) -> Traced:
     if x in (inf, -inf):
         return Traced(constant(INFINITY if x > 0 else -INFINITY))
     return Traced(constant(as_expr(int(x) if isinstance(x, bool) else x)))
+
+
+def _numbers(x: np.ndarray) -> Traced:
+    """An array of plain numbers; the same one each time."""
+    if x.size > MOST_NUMBERS or not x.size:
+        raise DeclarationError(
+            f"an array of {x.size} numbers, of shape {x.shape}, stands in the declaration: 1 to {MOST_NUMBERS} are "
+            f"printed with the code. Make it an input."
+        )
+    if x.dtype.kind not in "biuf":
+        raise DeclarationError(f"an array of {x.dtype} is no array of real numbers.")
+    scope = current()
+    key = ("numbers", x.dtype.str, x.shape, x.tobytes())
+    made = scope.closed.get(key) if scope is not None else None
+    if made is None:
+        extents = [const(n) for n in x.shape]
+        if (x == x.flat[0]).all():
+            made = value(extents, read(traced(x.flat[0])._node, ()))
+        else:
+            made = Pieces(shape=tuple(extents), wish=scope.name_of(x) if scope is not None else "numbers")
+            for place, number in np.ndenumerate(x):
+                made.write([*map(const, place)], read(traced(number)._node, ()), {}, [], adds=False)
+        if x.dtype.kind == "b":
+            made = value(extents, apply("ne", read(made, axes_of(extents)), ZERO), [made])
+        if scope is not None:
+            scope.closed[key] = made
+    return Traced(made)
+
+
+def _symbolic(x: Any) -> bool:
+    """Whether a symbol is in a list, or in one of its lists."""
+    return any(map(_symbolic, x)) if isinstance(x, (list, tuple)) else isinstance(x, (Traced, Absent))
+
+
+def _listed(x: Sequence[Any]) -> Traced:
+    """A list as NumPy reads one: its elements along a first axis."""
+    if not _symbolic(x):
+        return _numbers(np.asarray(x))
+    parts = [traced(part) for part in x]
+    shape = parts[0]._node.shape
+    if any(p._lead for p in parts):
+        raise NumbersListed("a list of arrays with `...` in front is read as an array: write sg.stack([x, y]).")
+    if any(len(p._node.shape) != len(shape) for p in parts):
+        raise DeclarationError("the elements of a list that is read as an array have one number of axes.")
+    for p in parts:
+        if not all(map(equal, p._node.shape, shape)):
+            shapes = " and ".join(f"({', '.join(map(show, some._node.shape))})" for some in (parts[0], p))
+            raise ShapeError(f"the elements of a list that is read as an array have one shape, not {shapes}.")
+    made = Pieces(shape=(const(len(parts)), *shape), wish="stacked")
+    for k, p in enumerate(parts):
+        written(made, [const(k), *places_of(shape)], read(p._node, axes_of(shape)), shape, [p._node])
+    return Traced(made)
 
 
 def size_of(x: Any, what: str) -> Expr:
@@ -142,6 +196,10 @@ class PackTooShort(DeclarationError):
     def __init__(self, message: str, pack: str, more: int) -> None:
         super().__init__(message)
         self.pack, self.more = pack, more
+
+
+class NumbersListed(DeclarationError):
+    """A list of what may be numbers or arrays is read as an array: it is one of numbers."""
 
 
 def axis_of(x: Traced, axis: int) -> int:

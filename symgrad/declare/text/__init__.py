@@ -12,8 +12,8 @@ domain.py       what the inputs are declared for
 declaration.py  statements, and what they tell the Draft
 
 Nothing here evaluates text: no `eval`, no `sympify`, no `ast`. The names are those of the declaration and of
-`ops.NAMES`.
+`ops.NAMES`. The reader of whole arrays, which `sg.parse` calls, is above this one: formulas.py.
 """
 
-from .declaration import declare_inputs, parse
+from .declaration import ALONE, DeclarationReader, declare_inputs, is_formula_alone, read_formula
 from .domain import interval_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,6 @@ from ...expr import (
 )
 from ...ir import Function
 from ...ops import NAMES
-from ...ops.primitive import Primitive
 from ...records import dataclass, replace
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, arity, rank_of
@@ -32,25 +31,22 @@ from .domain import DomainReader
 from .names import PACK, check_own_name
 from .tokenizer import Formula, Token, tidy, tokenize
 
+ALONE = "f"  # what a formula without a header is called
 _DEFINES = ("=", "+=")
 
 
-def parse(text: str, primitives: Sequence[Any] = ()) -> Function:
-    """Return the Function that `text` declares.
-
-    primitives  functions of `sg.primitive` that it may call, besides those that have a name of their own
-
-    `text` is `name(inputs)[indices] = body`, a block `name(inputs): statement; ...`, or a formula alone, whose names
-    are the inputs in order of appearance. Raises FormulaError, with the place, for what cannot be read;
-    DeclarationError and ShapeError for what can be read and makes no sense.
-    """
-    return _read(text, {p.op.about.name: p.op for p in primitives})
+def read_formula(
+    text: str, primitives: Sequence[Any] = (), name: str = "", reader: type[DeclarationReader] | None = None
+) -> Function:
+    """The Function that a text declares, as `sg.parse` says; without whole arrays, but by a `reader` of such."""
+    found = (reader or DeclarationReader)(tokenize(text), Draft(check_own_name(name or ALONE, "function")))
+    found.primitives = {p.op.about.name: p.op for p in primitives}
+    return found.read(name)
 
 
-def _read(text: str, primitives: Mapping[str, Primitive]) -> Function:
-    reader = _Declaration(tokenize(text))
-    reader.primitives = primitives
-    return reader.read()
+def is_formula_alone(text: str) -> bool:
+    """Whether the text has no header, which would name the function."""
+    return DeclarationReader(tokenize(text)).header() is None
 
 
 def declare_inputs(draft: Draft, text: str) -> None:
@@ -60,7 +56,7 @@ def declare_inputs(draft: Draft, text: str) -> None:
     end = next((t.at - 1 for before, t in pairwise(formula.tokens) if t.text == "for" and before.operand_ends), None)
     if end is not None:
         formula = tokenize(f"({text[:end].rstrip()}) {text[end:]}")
-    reader = _Declaration(formula, draft)
+    reader = DeclarationReader(formula, draft)
     reader.inputs()
     if end is not None:
         reader.domain()
@@ -79,26 +75,33 @@ class _Statement:
     axes: int
 
 
-class _Declaration(DomainReader):
+class DeclarationReader(DomainReader):
     """Reads a whole declaration."""
 
     def __init__(self, formula: Formula, draft: Draft | None = None) -> None:
-        super().__init__(formula, draft or Draft("f"))
+        super().__init__(formula, draft or Draft(ALONE))
         self._written: dict[str, list[tuple[tuple[Expr, ...], bool]]] = {}
         self._writers: dict[str, int] = {}
 
-    def read(self) -> Function:
+    def read(self, called: str = "") -> Function:
+        """The Function; `called` is what a formula alone shall be called, if that is said."""
         if self.token.kind == "end":
             raise self.error(self.token, "there is no formula. Write one, such as squares(x, y) = x**2, x*y, y**2.")
         whole, behind = self.formula, self.domain_at()
         self.formula = whole.until(behind)
-        header = self._header()
+        header = self.header()
         if header is None:
             outputs = self._bare()
             self._domain(whole, behind)
-            source = f"f({', '.join(self.draft.tensors)}) = {tidy(whole)}"
-            return self.draft.finish(outputs, source, source) if self.draft.tensors else _read(source, self.primitives)
+            source = f"{self.draft.name}({', '.join(self.draft.tensors)}) = {tidy(whole)}"
+            if self.draft.tensors:
+                return self.draft.finish(outputs, source, source)
+            again = type(self)(tokenize(source))
+            again.primitives = self.primitives
+            return again.read()
         name = self.next()
+        if called:
+            raise self.error(name, f"the function has a name, {name.text}. Write {called} instead of it.")
         with self.at(name):
             self.draft = Draft(check_own_name(name.text, "function"))
         self.inputs()
@@ -112,7 +115,7 @@ class _Declaration(DomainReader):
         if self.token.kind != "end":
             self.domain()
 
-    def _header(self) -> int | None:
+    def header(self) -> int | None:
         """The place behind `name(...)` if the text declares a function; None for a formula alone."""
         tokens = self.formula.tokens
         if tokens[0].kind == "name" and tokens[1].text == "(":
@@ -156,10 +159,10 @@ class _Declaration(DomainReader):
         ends = len(self.formula.tokens) - 1
         starts, at, stop = [self.here], self.here, ends
         if self.token.text == "(" and self.formula.partner[self.here] == ends - 1:
-            inside = list(self._commas(self.here + 1, ends - 1))
+            inside = list(self.commas(self.here + 1, ends - 1))
             if inside:
                 starts, at, stop = [self.here + 1], self.here + 1, ends - 1
-        commas = list(self._commas(at, stop))
+        commas = list(self.commas(at, stop))
         if commas and commas[-1] == stop - 1:
             stop = commas.pop()
         starts += [c + 1 for c in commas]
@@ -174,7 +177,7 @@ class _Declaration(DomainReader):
                 raise self.unexpected("an operator is missing")
         return names
 
-    def _commas(self, start: int, stop: int) -> Iterator[int]:
+    def commas(self, start: int, stop: int) -> Iterator[int]:
         """The places of the commas from `start` to `stop` that stand in no bracket."""
         here = start
         while here < stop:
@@ -221,7 +224,7 @@ class _Declaration(DomainReader):
                 inside = tokens[here + 1 : close]
                 packed = any(t.text == "..." for t in inside)
                 axes = int(self.elementwise and not packed)
-                axes += len(list(self._commas(here + 1, close))) + 1 if inside else 0
+                axes += len(list(self.commas(here + 1, close))) + 1 if inside else 0
                 here = close + 1
             if tokens[here].text not in _DEFINES:
                 self.here = here
@@ -235,7 +238,15 @@ class _Declaration(DomainReader):
                 here = self.formula.partner.get(here, here) + 1
         return found
 
-    def _is_matrix_call(self, here: int) -> bool:
+    def is_whole(self, here: int) -> bool:
+        """Whether the body at `here` is written with whole arrays, for a reader of such."""
+        return False
+
+    def whole(self, name: str, subscripts: Sequence[Expr], token: Token) -> None:
+        """Read a body of whole arrays, and define it; a number, where it is an element."""
+        raise NotImplementedError
+
+    def is_matrix_call(self, here: int) -> bool:
         """Whether the body at `here` is a function of whole arrays and nothing else."""
         tokens = self.formula.tokens
         if tokens[here].text not in MATRIX_FUNCTIONS or tokens[here].text in NAMES or tokens[here + 1].text != "(":
@@ -243,22 +254,26 @@ class _Declaration(DomainReader):
         behind = tokens[self.formula.partner[here + 1] + 1]
         return behind.kind in ("end", "newline") or behind.text in (";", ",", ")")
 
-    def _rank(self, here: int) -> int:
+    def rank(self, here: int) -> int:
         """The number of axes of the array that is named, or computed from whole arrays, at `here`."""
         tokens = self.formula.tokens
         if tokens[here + 1].text != "(":
             return self.axes.get(tokens[here].text, 0)
         end = self.formula.partner[here + 1]
-        starts = [here + 2, *(c + 1 for c in self._commas(here + 2, end))]
-        ranks = [self._rank(start) for start in starts]
+        starts = [here + 2, *(c + 1 for c in self.commas(here + 2, end))]
+        ranks = [self.rank(start) for start in starts]
         name = tokens[here].text
         return max(0, rank_of(name, ranks)) if name in MATRIX_FUNCTIONS and len(ranks) == arity(name) else 0
 
     def _announce(self, s: _Statement) -> None:
         """Make the name of a result known, with its number of axes."""
         name = s.name.text
-        if self.formula.tokens[s.start + 1].text == "=" and self._is_matrix_call(s.body):
-            s = replace(s, axes=self._rank(s.body))
+        if self.formula.tokens[s.start + 1].text == "=" and self.is_whole(s.body):
+            self.draft.reserved.add(name)
+            self._writers[name] = self._writers.get(name, 0) + 1
+            return  # how many axes it has is known when it is read
+        if self.formula.tokens[s.start + 1].text == "=" and self.is_matrix_call(s.body):
+            s = replace(s, axes=self.rank(s.body))
         with self.at(s.name):
             check_own_name(name, "result")
         if name in self.draft.tensors or name in self.numbers():
@@ -327,7 +342,10 @@ class _Declaration(DomainReader):
 
     def _define_one(self, name: str, subscripts: tuple[Expr, ...], accumulates: bool, token: Token) -> None:
         self._check_written(name, subscripts, accumulates, token)
-        if not subscripts and not accumulates and self._is_matrix_call(self.here):
+        if not accumulates and not indices(*subscripts) and self.is_whole(self.here):
+            self.whole(name, subscripts, token)
+            return
+        if not subscripts and not accumulates and self.is_matrix_call(self.here):
             self.matrix_call(name)
             return
         given = dict(self.extents)

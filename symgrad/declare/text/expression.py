@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 
 from ...errors import FormulaError
@@ -10,6 +10,7 @@ from ...expr import ONE, Expr, Index, Ref, apply, conjunction, const, indices, p
 from ...ops import NAMES, OPS
 from ...ops.primitive import declared_names
 from ...records import dataclass
+from ..composed import COMPOSED
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
 from ..names import is_pack
@@ -42,7 +43,8 @@ class ExpressionReader(Names):
             self.next()
             return const(int(token.text)) if token.text.isdigit() else const(plain_decimal(token.text))
         if token.text == "(":
-            return self._group()
+            behind = self.formula.tokens[self.formula.partner[self.here] + 1]
+            return self.element_of_array() if behind.text == "[" else self._group()
         if token.text == "[":
             raise self.error(
                 token, "a stack [a, b] is a whole result. Give it a name of its own, and read its elements."
@@ -198,10 +200,17 @@ class ExpressionReader(Names):
         if name == "given":
             return self._given()
         op = NAMES.get(name) or self.primitive(token)
-        if op is None or OPS[op].arity == 0:
-            raise self._no_function(token)
+        composed = None if op is not None or self.has_a_value(name) else COMPOSED.get(name)
+        if composed is None and (op is None or OPS[op].arity == 0):
+            return self.element_of_array()
         self.next()
         args = self._arguments()
+        if composed is not None:
+            with self.at(token):
+                return self.composition(token, composed, args)
+        assert op is not None
+        if op == "log" and len(args) == 2:  # SymPy's logarithm to a base
+            return self.build(token, "div", *(self.build(token, "log", a) for a in args))
         arity = OPS[op].arity
         if OPS[op].associative and len(args) >= 2:
             return reduce(partial(self.build, token, op), args)
@@ -210,14 +219,38 @@ class ExpressionReader(Names):
             raise self.error(token, f"{name} takes {takes}, not {len(args)}.")
         return self.build(token, op, *args)
 
-    def _no_function(self, token: Token) -> FormulaError:
+    def composition(self, token: Token, formula: Callable[..., Expr], args: Sequence[Expr]) -> Expr:
+        """A function that is a formula of others."""
+        try:
+            return formula(*args)
+        except TypeError:
+            raise self.error(token, f"{token.text} does not take {len(args)} arguments.") from None
+
+    def element_of_array(self) -> Expr:
+        """`softmax(x)[i]`, `(A @ x)[i]`: for a reader of whole arrays."""
+        token = self.token
+        if token.text == "(":
+            raise self.error(token, "an expression in brackets has no elements. Name it in a statement of its own.")
+        raise self.no_function(token)
+
+    def has_a_value(self, name: str) -> bool:
+        """Whether the declaration uses the name for a value."""
+        return name in self.axes or name in self.bound or name in self.numbers()
+
+    def no_function(self, token: Token) -> FormulaError:
         name = token.text
-        if name in self.axes or name in self.bound or name in self.numbers() or name in CONSTANTS:
+        if self.has_a_value(name) or name in CONSTANTS:
             return self.error(token, f"{name} is not a function. A product is {name}*(...), an element {name}[i].")
         if name in REDUCTIONS:
             return self.error(token, f"{name} needs the indices it runs over: {name}[i](...).")
-        own = [*self.primitives, *declared_names()]
-        return self.unknown(token, [*NAMES, *own, *sorted(REDUCTIONS), "Piecewise", "given", *MATRIX_FUNCTIONS])
+        own = [*self.primitives, *declared_names(), *self.functions()]
+        return self.unknown(
+            token, [*NAMES, *COMPOSED, *own, *sorted(REDUCTIONS), "Piecewise", "given", *MATRIX_FUNCTIONS]
+        )
+
+    def functions(self) -> Sequence[str]:
+        """The names of functions of whole arrays, for a reader of such."""
+        return ()
 
     def _arguments(self) -> list[Expr]:
         self.next()

@@ -15,12 +15,14 @@ from ...ops.primitive import Primitive, declared
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS
 from ..names import check_name, is_pack
-from .operators import SUM, Operators
+from .operators import EULER, SUM, Operators
 from .tokenizer import Formula, Token
 
 PACK = index("...")
 REDUCTIONS = frozenset({"mean", *KINDS} - {"none"})
 CONSTANTS: Mapping[str, Expr] = {"pi": apply("pi"), "True": ONE, "False": ZERO, "oo": INFINITY}
+FUNCTIONS_KNOWN = "Functions have the names of NumPy and SymPy, and those of sg.library."
+LETTERS: Mapping[str, Expr] = {"e": EULER, "E": EULER}  # constants where nothing else has the name
 
 
 class Names(Operators):
@@ -72,6 +74,8 @@ class Names(Operators):
             return CONSTANTS[name]
         if self._binding:
             return self.bind(token)
+        if name in LETTERS and self.token.text != "[":
+            return LETTERS[name]
         if name in MATRIX_FUNCTIONS and name not in NAMES:
             raise self.error(token, f"{name} is a function of whole arrays. Write {name}(A), with the names of arrays.")
         if name in NAMES or name in REDUCTIONS:
@@ -89,21 +93,33 @@ class Names(Operators):
         raise self.unknown(token, [*self.axes, *self.bound, *self.numbers(), "pi", *NAMES, *MATRIX_FUNCTIONS])
 
     def unknown(self, token: Token, known: Sequence[str]) -> FormulaError:
+        if token.text in self.draft.reserved and token.text not in self.axes:
+            return self.error(token, f"{token.text} is defined behind this place. Define it before.")
         names = [n for n in dict.fromkeys(known) if n != "..." and not (n in OPS and OPS[n].kind == "arithmetic")]
+        here = self._known_here()
         if len(token.text) == 1:
-            letter, here = token.text, ", ".join(n for n in names if n not in NAMES)
+            letter = token.text
             return self.error(
                 token,
-                f"{letter} is not known. Known here: {here}. An input stands in the header; an index is named on the "
+                f"{letter} is not known. {here} An input stands in the header; an index is named on the "
                 f"left, f(x[n])[{letter}] = ..., or is summed, sum[{letter}](...).",
             )
         results = [n for n in names if n.startswith(f"{token.text}_")]  # qr: qr_q, qr_r
         near = [" or ".join(results)] if results else difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
-        own = [n for n in names if n not in NAMES and n not in MATRIX_FUNCTIONS]
         if token.text in ("inf", "infinity", "Infinity"):
             near = ["oo"]
-        advice = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(own)}." if own else "Declare it."
+        advice = f"Did you mean {near[0]}?" if near else here
+        if not near and self.token.text == "(":
+            advice = f"{FUNCTIONS_KNOWN} {here}"
         return self.error(token, f"{token.text} is not known. {advice}")
+
+    def _known_here(self) -> str:
+        """What a name may stand for at this place, by what it is."""
+        results = [n for n in self.axes if n not in self.draft.tensors]
+        topics = {"inputs": [*self.draft.tensors], "results": results, "sizes and options": self.numbers()}
+        topics["indices"] = [n for n in self.bound if n != "..."]
+        said = "; ".join(f"{what} {', '.join(own)}" for what, own in topics.items() if own)
+        return f"Known here: {said or 'nothing'}."
 
     def numbers(self) -> list[str]:
         return [*(n for n in self.draft.dims if n != "..."), *(o.name for o in self.draft.options)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import inf, log2
 
-from ...expr import ZERO, Const, Expr, apply, postorder, value_of
+from ...expr import ONE, ZERO, Const, Expr, apply, postorder, value_of
 from ..infinity import NO_INFINITY, has_value
 from .cursor import Cursor
 from .tokenizer import MAX_DIGITS, Token
@@ -21,9 +21,10 @@ _BINARY: Mapping[str, tuple[int, str]] = {
     **{"|": (2, "or"), "or": (2, "or"), "&": (4, "and"), "and": (4, "and")},
     **{"<": (6, "lt"), "<=": (6, "le"), ">": (6, "gt"), ">=": (6, "ge"), "==": (6, "eq"), "!=": (6, "ne")},
     **{"+": (10, "add"), "-": (10, "sub")},
-    **{"*": (20, "mul"), "/": (20, "div"), "//": (20, "floordiv"), "%": (20, "mod")},
+    **{"*": (20, "mul"), "/": (20, "div"), "//": (20, "floordiv"), "%": (20, "mod"), "@": (20, "matmul")},
 }
 _NOT, _PRODUCT = 5, 20
+EULER = apply("exp", ONE)
 _BEYOND_DOUBLE = "this holds a number beyond the range of a double, 2.3e-308 to 1.8e308."
 
 
@@ -61,7 +62,7 @@ class Operators(Cursor, ABC):
         left = self._factor()
         if not negative:
             return left
-        while least <= _PRODUCT and self.token.text in ("*", "/"):
+        while least <= _PRODUCT and self.token.text in ("*", "/", "@"):
             token = self.next()
             left = self.build(token, _BINARY[token.text][1], left, self._signed(_PRODUCT + 1))
         return -left
@@ -73,29 +74,41 @@ class Operators(Cursor, ABC):
             odd = not odd
         if least > _NOT:
             raise self.error(first, "`not` binds less tightly than this operator. Write (not a) in brackets, or ~a.")
-        operand = self.expression(_NOT)
-        return apply("not", operand) if odd else apply("not", apply("not", operand))
+        operand = self.build(first, "not", self.expression(_NOT))
+        return operand if odd else self.build(first, "not", operand)
 
     def _factor(self) -> Expr:
         """Signs, an atom, and its power; a power binds more tightly than the signs before it."""
-        signs: list[str] = []
+        signs, first = [], self.token
         while self.token.kind == "symbol" and self.token.text in ("-", "+", "~"):
             signs.append(self.next().text)
         value = self.operand()
+        while self.token.text == ".T":
+            value = self.transposed(self.next(), value)
         if self.token.text in ("**", "^"):
             token = self.next()
             with self.deeper():
                 value = self.build(token, "pow", value, self._factor())
         for sign in reversed(signs):
-            value = -value if sign == "-" else apply("not", value) if sign == "~" else value
+            value = -value if sign == "-" else self.build(first, "not", value) if sign == "~" else value
         return value
+
+    def transposed(self, token: Token, value: Expr) -> Expr:
+        """`value.T`, for a reader of whole arrays."""
+        raise self.error(token, "a transpose is one of a whole array, A.T; with indices write a[j,i].")
 
     def build(self, token: Token, op: str, *args: Expr) -> Expr:
         """Apply `op`, unless it would make a number too large to work with, or divide by nothing."""
         if op in ("div", "floordiv", "mod") and args[1] is ZERO:
             raise self.error(token, "this divides by zero.")
+        if op == "matmul":
+            raise self.error(
+                token, "`@` is between whole arrays, A @ x, by their names; with indices write sum[k](a[i,k]*b[k,j])."
+            )
         if op == "pow":
             self._check_power(token, *args)
+            if args[0] is EULER:
+                return apply("exp", args[1])
         result = apply(op, *args)
         if isinstance(result, Const) and _bits(result) > MAX_BITS:
             raise self.error(token, f"this number has more than {MAX_DIGITS} digits. Write it as a decimal.")

@@ -21,16 +21,15 @@ _TOKEN = re.compile(
       | (?P<newline>[\r\n]+)
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<symbol>\.\.\.|\*\*|//|->|\+=|<=|>=|==|!=|[-+*/%^()\[\],;:=<>?&|~])""",
+      | (?P<symbol>\.\.\.|\.T\b|\*\*|//|->|\+=|<=|>=|==|!=|[-+*/%^()\[\],;:=<>?&|~@])""",
     re.ASCII | re.VERBOSE,
 )
 _CLOSES = {")": "(", "]": "["}
 _WORDS = frozenset({"and", "or", "not", "for"})
 _ADVICE = {
-    "@": "Write a product of matrices with indices: sum[k](a[i,k]*b[k,j]).",
     "!": "`!=` compares; there is no factorial.",
-    "'": "Write a transpose by its indices: a[j,i].",
-    ".": "A name has no attributes.",
+    "'": "Write a transpose as A.T, or by its indices: a[j,i].",
+    ".": "A name has no attributes but the transpose, A.T; np.sin(x) is sin(x).",
     '"': "A formula holds no strings.",
     "{": "Use ( ) to group.",
     "}": "Use ( ) to group.",
@@ -49,7 +48,7 @@ class Token:
     @property
     def operand_ends(self) -> bool:
         """Whether an operand can end here, so that a sign behind it is an operator between two."""
-        return self.text in (")", "]", "...", "?") if self.kind != "name" else self.text not in _WORDS
+        return self.text in (")", "]", "...", "?", ".T") if self.kind != "name" else self.text not in _WORDS
 
 
 @dataclass(frozen=True)
