@@ -126,7 +126,8 @@ class _File(FrameworkFile):
     def _checked(self, body: py.Block) -> py.Block:
         """The inputs checked, and what is done with them, in the type that they have."""
         inputs, sure = named(self.primal.inputs), Name(self.like or self.primal.inputs[0])
-        found: list[py.Statement] = [Assign(bare(inputs), call(self.inputs, *inputs, *named(checked_options(self.program))))]
+        checked = call(self.inputs, *inputs, *named(checked_options(self.program)))
+        found: list[py.Statement] = [Assign(bare(inputs), checked)]
         if self.autocast:
             reals = named(self.reals(self.primal.inputs))
             kind = given(self.autocast == half.FLOAT32, dtype=Word("torch.float32"))
