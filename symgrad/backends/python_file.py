@@ -24,7 +24,7 @@ from .python_module import PythonModule
 from .python_print import flat
 from .python_sizes import name, pack_name
 from .python_sparse import Matrix
-from .python_statements import Statements, as_stored, counted, named, nested, refused, sized, tuple_of, where_size_is
+from .python_statements import Statements, as_stored, counted, is_given, named, nested, refused, sized, tuple_of, where_size_is
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
@@ -50,8 +50,11 @@ class PythonFile(PythonModule, ABC):
 
     def typed(self, of: str, narrowed: Collection[str]) -> Expression:
         """A tensor as it is returned: in the type of the inputs, if it is one of these."""
-        cast = self.tree(of).cast
-        return py.method(Name(of), cast, DTYPE) if of in narrowed else Name(of)
+        if of not in narrowed:
+            return Name(of)
+        cast = py.method(Name(of), self.tree(of).cast, DTYPE)
+        absent = of in self.primal.optional
+        return py.Operation("select", (is_given(of, False), py.NONE, cast)) if absent else cast
 
     @abstractmethod
     def tree(self, like: str) -> Expressions:
