@@ -47,6 +47,7 @@ DRAWN: Mapping[str, Callable[[np.random.Generator], Any]] = {
     "x": lambda rng: rng.standard_normal((3, 4)) * 2,
     "y": lambda rng: rng.standard_normal((3, 4)),
     "p": lambda rng: rng.uniform(0.2, 4.0, (3, 4)),
+    "P": lambda rng: rng.uniform(0.2, 4.0, (3, 4)),
     "q": lambda rng: rng.uniform(1.5, 4.0, (3, 4)),
     "u": lambda rng: rng.uniform(0.05, 0.95, (3, 4)),
     "h": lambda rng: rng.uniform(-0.9, 0.9, (3, 4)),
@@ -75,7 +76,7 @@ DRAWN: Mapping[str, Callable[[np.random.Generator], Any]] = {
     "F": lambda rng: rng.standard_normal((5, 6)),
 }
 
-FIXED = "nNbscmM"  # labels, counts and masks: nobody asks for their gradients
+FIXED = "nNbscmMP"  # labels, counts and masks; P, where JAX raises of the gradient
 CLOSE = {"nn.dot_product_attention": 1e-5}  # JAX computes its softmax in float32
 
 NN: tuple[Row, ...] = (
@@ -169,8 +170,8 @@ STATS: tuple[Row, ...] = tuple(
         ("t.logpdf", "f(x, k) = lgamma((k + 1)/2) - lgamma(k/2) - log(k*pi)/2 - (k + 1)/2*log1p(x**2/k)", "xp"),
         ("pareto.logpdf", "f(x, b) = log(b) - (b + 1)*log(x)", "qp"),
         ("gennorm.logpdf", "f(x, b) = log(b/2) - lgamma(1/b) - abs(x)**b", "xq"),
-        ("gumbel_r.logpdf", "f(x, m, s): z = (x - m)/s; out = -z - exp(-z) - log(s)", "xyp"),
-        ("gumbel_l.logpdf", "f(x, m, s): z = (x - m)/s; out = z - exp(z) - log(s)", "xyp"),
+        ("gumbel_r.logpdf", "f(x, m, s): z = (x - m)/s; out = -z - exp(-z) - log(s)", "xyP"),
+        ("gumbel_l.logpdf", "f(x, m, s): z = (x - m)/s; out = z - exp(z) - log(s)", "xyP"),
         ("vonmises.logpdf", "f(x, k) = k*(cos(x) - 1) - log(2*pi) - log(bessel_i0e(k))", "xp"),
         ("wrapcauchy.logpdf", "f(x, c) = log((1 - c**2)/(2*pi*(1 + c**2 - 2*c*cos(x))))", "pu"),
         ("poisson.logpmf", "f(k, m) = xlogy(k, m) - m - lgamma(k + 1)", "np"),
