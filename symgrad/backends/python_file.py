@@ -24,7 +24,18 @@ from .python_module import PythonModule
 from .python_print import flat
 from .python_sizes import name, pack_name
 from .python_sparse import Matrix
-from .python_statements import Statements, as_stored, counted, is_given, named, nested, refused, sized, tuple_of, where_size_is
+from .python_statements import (
+    Statements,
+    as_stored,
+    counted,
+    is_given,
+    named,
+    nested,
+    refused,
+    sized,
+    tuple_of,
+    where_size_is,
+)
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
