@@ -45,10 +45,10 @@ expressed.
 """
 JAX_HEAD = """# As JAX does
 
-With JAX {jax} and optax {optax}. Functions of jax.nn, jax.scipy and optax.losses, in float64, at drawn numbers and with
-their options: the printed JAX code of a function of the library, or of a line of formula text, gives the same values
-and gradients, to 1e-7 ([jax_functions.py](jax_functions.py) has the lines). A gradient by a symmetric matrix is compared
-in its symmetric part.
+With JAX {jax} and optax {optax}. Functions of jax.nn, jax.scipy and optax.losses, in float64, at drawn numbers and
+with their options: the printed JAX code of a function of the library, or of a line of formula text, gives the same
+values and gradients, to 1e-7 ([jax_functions.py](jax_functions.py) has the lines). A gradient by a symmetric matrix
+is compared in its symmetric part.
 
 {expressed:.1f} % of {total} calls of {functions} functions agree: {agree} agree, {differ} differ, {cannot} cannot be
 expressed.

@@ -76,6 +76,7 @@ class Draft:
         self.on_demand: set[str] = set()  # what may be computed only where branches that read it are taken
         self.quotients: list[Quotient] = []  # a//S that must have no rest
         self.lengths: list[tuple[Expr, Expr]] = []  # a size, and the product that it must be
+        self.asked: list[Expr] = []  # what a declaration itself requires of sizes and options
         self.scratch = False  # only how far indices run is asked: an index may be called as a tensor is
 
     # declaring
@@ -146,6 +147,7 @@ class Draft:
             yield apply("eq", apply("mod", above, step), ZERO)
         for size, factors in self.lengths:
             yield apply("eq", size, factors)
+        yield from self.asked
 
     # equations
 
