@@ -267,9 +267,12 @@ class _ForwardMode(_File):
         body += inner
         values = tuple_of(results) if len(results) > 1 else results[0]
         result = self.call()
-        if pushed.entered or any(isinstance(r, py.Call) for r in results):
-            before = [Assign(bare(named(self.primal.outputs)), result)]  # of the inputs as they are given
-            body[2:2] = before
+        if pushed.entered:  # of the inputs as they are given
+            body.insert(1, Assign(Word("result"), result))
+            result = Word("result")
+        zeros = [n for n in self.primal.outputs if self.primal.table[n].dtype != Dtype.REAL]
+        if zeros:
+            body.append(Assign(bare(named(self.primal.outputs)), result))
             result = bare(named(self.primal.outputs))
             result = result if isinstance(result, Name) else tuple_of(named(self.primal.outputs))
         given = (*self.given(self.options), Given(Word("primals")), Given(Word("tangents")))

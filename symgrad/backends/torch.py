@@ -334,7 +334,7 @@ class _File(FrameworkFile):
         def asked(guard: Guard) -> Sequence[Expression]:
             return present(guard, None)
 
-        names = [r.name for r in results if isinstance(r, Name)]
+        names = [g for _, g in self.program.product.derivative.gradients]
         trees = TorchStatements(tree, asked, pushed.statements, reads, self._whole(reads), optional, names)
         body += [*pushed.sizes(), *pushed.entered, *trees.procedure(pushed.statements)]
         body.append(Return(bare([*results, *[py.NONE] * len(self.hidden)])))
