@@ -2,10 +2,12 @@
 
     python docs/make_frameworks.py                    # all of it, minutes
     python docs/make_frameworks.py softmax var        # these operators alone, to the terminal
+    python docs/make_frameworks.py jax                # the part of JAX alone, two minutes
 
 The examples are those of OpInfo, `torch.testing._internal.common_methods_invocations.op_db`, in float64: torch tests
 its operators with them. OPERATORS says, for each of torch's operators, which declaration it is, and which of its
-arguments are which inputs and options of that. Needs torch, and expecttest, which OpInfo imports.
+arguments are which inputs and options of that; jax_functions.py says it of functions of JAX. Needs torch, and
+expecttest, which OpInfo imports; JAX, and optax.
 """
 
 from __future__ import annotations
@@ -39,6 +41,16 @@ by `torch.testing.assert_close`. An input that torch stretches to the shape of a
 `dim` is counted from the end, and where torch draws random numbers there is nothing to compare.
 
 {expressed:.1f} % of {total} inputs are expressed and agree: {agree} agree, {differ} differ, {cannot} cannot be
+expressed.
+"""
+JAX_HEAD = """# As JAX does
+
+With JAX {jax} and optax {optax}. Functions of jax.nn, jax.scipy and optax.losses, in float64, at drawn numbers and
+with their options: the printed JAX code of a function of the library, or of a line of formula text, gives the same
+values and gradients, to 1e-7 ([jax_functions.py](jax_functions.py) has the lines). A gradient by a symmetric matrix
+is compared in its symmetric part.
+
+{expressed:.1f} % of {total} calls of {functions} functions agree: {agree} agree, {differ} differ, {cannot} cannot be
 expressed.
 """
 
@@ -755,10 +767,46 @@ def of_operator(info: Any) -> Counter[tuple[str, str]]:
     return Counter(outcome(OPERATORS[info.name], info.op, s) for s in samples)
 
 
+def written(first: str | None = None, second: str | None = None) -> None:
+    """Write one part of the document, or both; the other stays as it is."""
+    path, mark = HERE / "frameworks.md", JAX_HEAD.splitlines()[0]
+    before, _, after = path.read_text(encoding="utf-8").partition(f"\n{mark}")
+    second = second or (f"{mark}{after}" if after else None)
+    path.write_text("\n".join(part for part in (first or before, second) if part), encoding="utf-8")
+
+
+def of_jax() -> None:
+    import jax
+    import jax_functions
+    import optax
+
+    found = {}
+    for name, counts in jax_functions.compared():
+        found[name] = counts
+        print(name, *counts.items(), file=sys.stderr, flush=True)
+    total, sums = summed(found)
+    head = JAX_HEAD.format(
+        jax=jax.__version__, optax=optax.__version__, functions=len(found), total=total,
+        expressed=100 * sums["agree"] / total, **sums,
+    )  # fmt: skip
+    written(second=f"{head}\n{rows(found, 'function')}")
+    print(*head.splitlines()[-2:])
+
+
+def summed(found: Mapping[str, Counter[tuple[str, str]]]) -> tuple[int, dict[str, int]]:
+    """How many there are, and of each kind."""
+    kinds = ("agree", "differ", "cannot")
+    sums = {k: sum(n for f in found.values() for (kind, _), n in f.items() if kind == k) for k in kinds}
+    return sum(sums.values()), sums
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     asked = sys.argv[1:]
+    if asked == ["jax"]:
+        of_jax()
+        return
     found: dict[str, Counter[tuple[str, str]]] = {}
     for info in op_db:
         if info.name in OPERATORS and (not asked or info.name.removeprefix("nn.functional.") in asked):
@@ -767,25 +815,24 @@ def main() -> None:
             print(label, sum(found[label].values()), file=sys.stderr, flush=True)
             if asked:
                 print(label, *(f"\n    {n} {kind} {why}" for (kind, why), n in found[label].items()))
-    sums = Counter({k: sum(n for f in found.values() for (kind, _), n in f.items() if kind == k)
-                    for k in ("agree", "differ", "cannot")})  # fmt: skip
-    total = sum(sums.values())
+    total, sums = summed(found)
     head = HEAD.format(version=torch.__version__, expressed=100 * sums["agree"] / max(total, 1), total=total, **sums)
     if asked:
         print(*head.splitlines()[-2:])
         return
-    (HERE / "frameworks.md").write_text(f"{head}\n{rows(found)}", encoding="utf-8")
+    written(first=f"{head}\n{rows(found, 'operator of torch')}")
     print(*head.splitlines()[-2:])
+    of_jax()
 
 
-def rows(found: Mapping[str, Counter[tuple[str, str]]]) -> str:
+def rows(found: Mapping[str, Counter[tuple[str, str]]], what: str) -> str:
     lines = []
     for label, counts in found.items():
         of = {k: sum(n for (kind, _), n in counts.items() if kind == k) for k in ("agree", "differ", "cannot")}
         why = "; ".join(f"{n} {'differ' if kind == 'differ' else ''}: {reason}".replace(" :", ":")
                         for (kind, reason), n in counts.most_common() if kind in ("differ", "cannot"))  # fmt: skip
         lines.append((f"`{label}`", str(of["agree"]), str(of["differ"]), str(of["cannot"]), why.replace("|", "\\|")))
-    return table(("operator of torch", "agree", "differ", "cannot be expressed", "which, and why"), lines)
+    return table((what, "agree", "differ", "cannot be expressed", "which, and why"), lines)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,16 @@ def _promoted(*arrays):
     return [None if x is None else x.astype(dtype) for x in arrays]
 
 
+def _wide(dtype):
+    """Return the type in which numbers of a type are added up: float32 for half precision."""
+    return jnp.promote_types(dtype, jnp.float32)
+
+
+def _float32(array):
+    """Return the array in float32 if it is in half precision."""
+    return None if array is None else array.astype(_wide(array.dtype))
+
+
 @jax.tree_util.register_static
 class _Static(tuple):
     """Sizes and flags that backward needs: constants to jax.jit, no arrays."""

@@ -26,6 +26,27 @@ def _tangent(tangent, tensor):
     return tangent
 
 
+def _float32(tensor):
+    """Return the tensor in float32 if it is in half precision."""
+    if tensor is None:
+        return None
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+def _autocast(*tensors, dtype=None):
+    """Return the tensors as torch.autocast has them, where that is on.
+
+    dtype  the type that they get; None for that of products
+    """
+    device = next(t.device.type for t in tensors if t is not None)
+    device = "cpu" if device == "meta" else device
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = dtype or torch.get_autocast_dtype(device)
+    double = any(t is not None and t.dtype == torch.float64 for t in tensors)
+    return tensors if double else [None if t is None else t.to(dtype) for t in tensors]
+
+
 def _no_autocast(tensor):
     """Return a context in which products have the type of their operands."""
     device = "cpu" if tensor.is_meta else tensor.device.type

@@ -129,7 +129,7 @@ class _File(FrameworkFile):
         return type_helpers(self.primal, "jnp")
 
     def values(self) -> Def:
-        result = Return(self.result(named(self.primal.outputs)))
+        result = Return(self.result(self.results_typed()))
         found = self.value_function([self._checked(), *self.computed(), result])
         at_once = self.matrix is not None and self.matrix.is_pattern  # its arrays are constants to jax.jit
         return replace(found, decorators=(call("jax.ensure_compile_time_eval"),)) if at_once else found
@@ -173,7 +173,13 @@ class _File(FrameworkFile):
 
     def computed(self) -> list[py.Statement]:
         """The statements of forward before its return."""
-        return self.begun(self.lines())
+        return self.begun(self.lines(), first=self.entered)
+
+    def returned(self) -> list[str]:
+        return [g for _, g in self.program.derivative.gradients]
+
+    def gradients(self) -> list[Expression]:
+        return [self.typed(e.name, self.narrowed) if isinstance(e, Name) else e for e in super().gradients()]
 
     def lines(self) -> JaxStatements:
         """What makes trees of statements on the inputs."""
@@ -186,12 +192,14 @@ class _File(FrameworkFile):
 
     def outputs(self) -> Expression:
         """The result."""
-        return tuple_of(named(self.primal.outputs)) if len(self.primal.outputs) > 1 else Name(self.primal.outputs[0])
+        found = self.results_typed()
+        return tuple_of(found) if len(found) > 1 else found[0]
 
     def _forward(self) -> Def:
         program = self.program
         static = [*map(self.size_kept, self.sizes_kept()), *map(is_given, program.saved_presence)]
-        saved = [*named(program.saved), *([call("_Static", tuple_of(static))] if static else [])]
+        saved = [self.typed(n, self.restored) for n in program.saved]
+        saved += [call("_Static", tuple_of(static))] if static else []
         body = [*self.computed(), Return(bare([self.outputs(), tuple_of(saved)]))]
         about = ("Return the result, and what backward needs.",)
         return Def(Word("forward"), tuple(self.inner()), body, about, role="forward", public=True)
@@ -207,7 +215,7 @@ class _File(FrameworkFile):
         """The statements of backward."""
         shapes = self.shapes(self.program.backward)
         tree = JaxStatements(self.tree(self.seeds[0]), lambda guard: present(guard, self.program), shapes)
-        return tree(self.backward.statements)
+        return [*self.left, *tree(self.backward.statements)]
 
     def _backward(self) -> Def:
         primal, program = self.primal, self.program
@@ -246,7 +254,8 @@ class _ForwardMode(_File):
         assert self.program.product is not None, "the pipeline plans it"
         pushed = _Tangents(self.program.product)
         product = self.program.product
-        inner = [*pushed.sizes(), *self.lines_of(pushed, product.forward)(pushed.forward.statements)]
+        inner = [*pushed.sizes(), *pushed.entered]
+        inner += self.lines_of(pushed, product.forward)(pushed.forward.statements)
         inner += self.lines_of(pushed, product.backward)(pushed.backward.statements)
         float0 = Word("jax.dtypes.float0")
         results = pushed.results(
@@ -258,9 +267,14 @@ class _ForwardMode(_File):
         body += inner
         values = tuple_of(results) if len(results) > 1 else results[0]
         result = self.call()
-        if any(isinstance(r, py.Call) for r in results):
+        if pushed.entered:  # of the inputs as they are given
+            body.insert(1, Assign(Word("result"), result))
+            result = Word("result")
+        zeros = [n for n in self.primal.outputs if self.primal.table[n].dtype != Dtype.REAL]
+        if zeros:
             body.append(Assign(bare(named(self.primal.outputs)), result))
-            result = self.outputs()
+            result = bare(named(self.primal.outputs))
+            result = result if isinstance(result, Name) else tuple_of(named(self.primal.outputs))
         given = (*self.given(self.options), Given(Word("primals")), Given(Word("tangents")))
         about = ("Return the result, and J @ tangents.",)
         decorators = (Attribute(self.own, "defjvp"),)

@@ -10,11 +10,11 @@ from ..expr.sizes import equal, tidy
 from ..ops import OPS
 from ..plan.arrays.below import below, plain_number, sizes_in, sizes_of
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, tops
-from ..plan.arrays.tree import ALL, Array, Copy, Einsum, Elementwise, Item, SizeOf, Take, Var
+from ..plan.arrays.tree import ALL, Array, Copy, Einsum, Elementwise, Item, MatMul, SizeOf, Take, Var, Wide
 from ..source import python as py
 from ..source.python import Attribute, Def, Element, Expression, Given, If, Name, Operation, Space, Word, bare, integer
 from .jax_scans import Row, Rows, Shapes, row_place, rows_of, shape_of
-from .python_expressions import MATRICES, OPERATORS, PRODUCTS, TRUE, Child, Expressions, Matrix, spelled
+from .python_expressions import DTYPE, MATRICES, OPERATORS, PRODUCTS, TRUE, Child, Expressions, Matrix, spelled
 from .python_sizes import shape as size_of_axes
 from .python_sizes import size
 from .python_statements import Asked, Statements, is_negative, named, tuple_of
@@ -51,6 +51,13 @@ class JaxExpressions(Expressions):
                 return row if whole else Element(row, tuple(self._item(i, tree) for i in rest))
             case Einsum(subscripts, operands):
                 return self.own("einsum", py.text(subscripts), *map(tree, operands))
+            case Wide(MatMul() | Einsum() as product):  # added up in float32, and not rounded again
+                found = tree(product)
+                wide = py.call("_wide", DTYPE)
+                if isinstance(found, Operation):
+                    return self.own("matmul", *found.operands, preferred_element_type=wide)
+                assert isinstance(found, py.Call)
+                return py.call(found.function, *found.arguments, preferred_element_type=wide)
             case Copy(Var(name)):
                 return self.own("asarray", Name(name))  # who calls backward may have an array of NumPy
             case Copy(base):

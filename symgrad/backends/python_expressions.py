@@ -27,6 +27,7 @@ OPERATORS: Mapping[str, str] = {
     **{op: op for op in "lt le gt ge eq ne add sub neg mul div floordiv mod".split()},
 }  # fmt: skip
 TRUE = Word("True")
+DTYPE = Word("dtype")  # that of the inputs
 Child = Callable[[Array], Expression]
 
 
@@ -102,6 +103,7 @@ class Expressions:
     refuses_nothing: ClassVar[bool] = True  # the maximum over a whole axis of no elements
     matrices: ClassVar[Mapping[str, Matrix]] = MATRICES
     library: ClassVar[Mapping[str, int]] = {}
+    cast = "astype"  # the method that changes the type of an array
 
     def __init__(self, dtype: Expression, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
         self.dtype = dtype
@@ -210,6 +212,10 @@ class Expressions:
                 return method(tree(base), "astype", self.dtype)
             case Copy(base):
                 return method(tree(base), "copy")
+            case arrays.Wide(base):
+                return call("_float32", tree(base))
+            case arrays.Narrow(base):
+                return method(tree(base), self.cast, DTYPE)
 
     def _reduced(self, node: Reduce, base: Expression) -> Expression:
         axes = () if node.axes is None else node.axes

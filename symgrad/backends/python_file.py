@@ -10,20 +10,32 @@ from typing import Any, Self
 from ..expr import Expr, Ref, refs
 from ..ir import Dtype, Tensor
 from ..plan import Nested, Program, Sparse
-from ..plan.arrays import array_procedures
+from ..plan.arrays import array_procedures, half
 from ..plan.arrays.commands import For, Guard, Statement
 from ..plan.program import Procedure
+from ..records import replace
 from ..source import python as py
 from ..source.python import Expression, Name, Space, Verbatim, Word, spoken, words_in
 from . import primitives
 from .helpers import python_helpers
 from .primitive_rules import rules
-from .python_expressions import Expressions
+from .python_expressions import DTYPE, Expressions, dtype_of
 from .python_module import PythonModule
 from .python_print import flat
 from .python_sizes import name, pack_name
 from .python_sparse import Matrix
-from .python_statements import Statements, as_stored, counted, nested, refused, sized, where_size_is
+from .python_statements import (
+    Statements,
+    as_stored,
+    counted,
+    is_given,
+    named,
+    nested,
+    refused,
+    sized,
+    tuple_of,
+    where_size_is,
+)
 
 INLINE = 130  # a value moves into the line that reads it while the line is not longer; lines break at 88
 
@@ -42,6 +54,18 @@ class PythonFile(PythonModule, ABC):
         self.needs: Sequence[Expr] = ()
         self.forward, self.backward = array_procedures(program, self._width, INLINE, self.tree("x").library)
         self.needs = [*dict.fromkeys((*self.primal.constraints, *self.forward.needs, *self.backward.needs))]
+
+    def reals(self, names: Sequence[str]) -> list[str]:
+        """Those that are tensors of real numbers."""
+        return [n for n in names if self.program.table[n].dtype == Dtype.REAL]
+
+    def typed(self, of: str, narrowed: Collection[str]) -> Expression:
+        """A tensor as it is returned: in the type of the inputs, if it is one of these."""
+        if of not in narrowed:
+            return Name(of)
+        cast = py.method(Name(of), self.tree(of).cast, DTYPE)
+        absent = of in self.primal.optional
+        return py.Operation("select", (is_given(of, False), py.NONE, cast)) if absent else cast
 
     @abstractmethod
     def tree(self, like: str) -> Expressions:
@@ -100,15 +124,33 @@ class PythonFile(PythonModule, ABC):
         """A size that is saved: its local if forward has one, else where it is read from."""
         return name(of) if of in self.forward_sizes() else where_size_is(of, self.sure)
 
-    def begun(self, tree: Statements, reserve: Sequence[py.Statement] = ()) -> list[py.Statement]:
-        """The statements of forward before its return."""
+    def begun(
+        self, tree: Statements, reserve: Sequence[py.Statement] = (), first: Sequence[py.Statement] = ()
+    ) -> list[py.Statement]:
+        """The statements of forward before its return; `first` stands behind what refuses sizes."""
         sizes = [*sized(self.forward_sizes(), self.sure), *refused(self.primal, self.needs)]
         sizes += counted(self.forward.counts)
-        return [*reserve, *sizes, *([Space()] if sizes else []), *tree.procedure(self.forward.statements)]
+        return [*reserve, *sizes, *([Space()] if sizes else []), *first, *tree.procedure(self.forward.statements)]
 
 
 class TangentFile(PythonFile):
     """The product of the Jacobian with tangents, from the inputs and the tangents: `program.product`."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.entered: list[py.Statement] = []
+        self.narrowed: Collection[str] = ()
+        if self.like is None or not half.rounds(self.statements):
+            return
+        primal = self.primal
+        given = [*self.reals(primal.inputs), *self.tangents.values()]
+        tangents = [g for _, g in program.derivative.gradients]
+        changed = half.halves(self.statements, given, self.like, tangents)
+        cut = len(self.forward.statements)
+        self.forward = replace(self.forward, statements=changed.statements[:cut])
+        self.backward = replace(self.backward, statements=changed.statements[cut:])
+        self.narrowed = changed.narrowed
+        self.entered = begun_wide(changed, self.like)
 
     @property
     def tangents(self) -> dict[str, str]:
@@ -119,7 +161,7 @@ class TangentFile(PythonFile):
         """The tangent of each output; `missing` for what is no real number."""
         found = dict(self.program.derivative.gradients)
         table = self.program.derivative.function.table
-        return [Name(found[n]) if table[n].dtype == Dtype.REAL else missing(n) for n in outputs]
+        return [self.typed(found[n], self.narrowed) if table[n].dtype == Dtype.REAL else missing(n) for n in outputs]
 
     @property
     def statements(self) -> list[Statement]:
@@ -131,6 +173,17 @@ class TangentFile(PythonFile):
         needed = {*self.forward.sizes, *self.backward.sizes}
         counts = dict.fromkeys((*self.forward.counts, *self.backward.counts))
         return [*sized([d.name for d in self.primal.dims if d.name in needed], self.sure), *counted([*counts])]
+
+
+def begun_wide(changed: half.Halves, like: str) -> list[py.Statement]:
+    """What stands before statements: `dtype`, the type of the inputs, and these in float32."""
+    widened, wide = named(changed.widened), Word("_float32")
+    found: list[py.Statement] = [py.Assign(DTYPE, dtype_of(like))] if changed.narrow else []
+    if len(widened) == 1:
+        found.append(py.Assign(widened[0], py.call(wide, *widened)))
+    elif widened:
+        found.append(py.Assign(py.bare(widened), py.call("map", wide, tuple_of(widened))))
+    return found
 
 
 class WholeFile(PythonFile):
@@ -211,7 +264,47 @@ class WholeFile(PythonFile):
 
 
 class FrameworkFile(WholeFile):
-    """A file for a framework: its backward takes sizes from what it has, and keeps those that nothing tells."""
+    """A file for a framework: its backward takes sizes from what it has, and keeps those that nothing tells.
+
+    autocast  what torch.autocast does with the inputs, as `half` says
+    entered   what forward does first about inputs in half precision
+    left      what backward does first
+    narrowed  the results and gradients that are changed to the type of the inputs where they are returned
+    restored  what is, where it is saved
+    saves_names  whether forward saves what its names stand for
+    """
+
+    saves_names = True
+
+    def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
+        super().__init__(program, word, results, sparse)
+        primal = self.primal
+        self.autocast = half.autocast(self.forward.statements, primal.outputs)
+        self.entered: list[py.Statement] = []
+        self.left: list[py.Statement] = []
+        self.narrowed: Collection[str] = ()
+        self.restored: Collection[str] = ()
+        if self.like is None or not half.rounds([*self.forward.statements, *self.backward.statements]):
+            return
+        reals = self.reals(primal.inputs)
+        forward = half.halves(self.forward.statements, reals, self.like, self.reals(primal.outputs))
+        saved = [n for n in self.reals(self.program.saved) if n in (*reals, *primal.outputs, *forward.half)]
+        backward = half.halves(self.backward.statements, [*self.seeds, *saved], self.seeds[0], self.returned())
+        self.forward = replace(self.forward, statements=forward.statements)
+        self.backward = replace(self.backward, statements=backward.statements)
+        self.narrowed = {*forward.narrowed, *backward.narrowed}
+        self.restored = {*forward.narrowed, *(n for n in forward.widened if n in self.program.saved)}
+        speaks = forward.narrow or bool(self.restored) and self.saves_names
+        self.entered = begun_wide(replace(forward, narrow=speaks), self.like)
+        self.left = begun_wide(backward, self.seeds[0])
+
+    def results_typed(self) -> list[Expression]:
+        """The results, in the type of the inputs."""
+        return [self.typed(n, self.narrowed) for n in self.primal.outputs]
+
+    def returned(self) -> Sequence[str]:
+        """The gradients that backward returns in the type of the inputs."""
+        return ()
 
     def rules(self) -> Mapping[str, Sequence[py.Definition]]:
         return rules(primitives.of(self.program), self.tree)

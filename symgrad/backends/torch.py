@@ -8,6 +8,7 @@ from functools import cached_property
 from ..errors import UnsupportedError
 from ..ir import Dtype, Function, Tensor
 from ..plan import Nested, Program, Sparse
+from ..plan.arrays import half
 from ..plan.arrays.commands import For, Guard, Statement
 from ..records import replace
 from ..source import python as py
@@ -18,7 +19,7 @@ from . import primitives
 from .frameworks import TorchArtefact, TorchValues
 from .handwritten import handwritten
 from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, type_helper, wrong_type
-from .python_expressions import CONVOLUTIONS, TRUE
+from .python_expressions import CONVOLUTIONS, TRUE, given
 from .python_file import FrameworkFile, TangentFile
 from .python_names import PythonLanguage
 from .python_statements import (
@@ -66,6 +67,7 @@ class Torch(PythonLanguage):
 
 
 class _File(FrameworkFile):
+    saves_names = False  # setup_context saves what forward is called with, and what it returns
     matrices = "tensor of layout torch.sparse_csr"
 
     def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
@@ -110,7 +112,7 @@ class _File(FrameworkFile):
 
     def values(self) -> Def:
         computed = self._computed(self.primal.outputs)
-        return self.value_function(self._checked([*computed, Return(self.result(named(self.primal.outputs)))]))
+        return self.value_function(self._checked([*computed, Return(self.result(self.results_typed()))]))
 
     # the function
 
@@ -125,7 +127,12 @@ class _File(FrameworkFile):
         """The inputs checked, and what is done with them, in the type that they have."""
         inputs, sure = named(self.primal.inputs), Name(self.like or self.primal.inputs[0])
         checked = call(self.inputs, *inputs, *named(checked_options(self.program)))
-        return [Assign(bare(inputs), checked), py.With(call("_no_autocast", sure), body)]
+        found: list[py.Statement] = [Assign(bare(inputs), checked)]
+        if self.autocast:
+            reals = named(self.reals(self.primal.inputs))
+            kind = given(self.autocast == half.FLOAT32, dtype=Word("torch.float32"))
+            found.append(unpacked(reals, call("_autocast", *reals, **kind)))
+        return [*found, py.With(call("_no_autocast", sure), body)]
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -152,7 +159,7 @@ class _File(FrameworkFile):
 
     def _forward(self) -> Def:
         results = [*self.primal.outputs, *self.hidden]
-        body = [*self._computed(results), Return(bare(named(results)))]
+        body = [*self._computed(results), Return(bare([self.typed(n, self.narrowed) for n in results]))]
         return self._method("forward", [], self.given([*self.primal.inputs, *self.options]), body)
 
     def _computed(self, results: Sequence[str]) -> list[py.Statement]:
@@ -165,7 +172,8 @@ class _File(FrameworkFile):
             return present(guard, None)
 
         optional, whole = self.primal.optional, self._whole(reads)
-        return self.begun(TorchStatements(tree, asked, statements, reads, whole, optional, results))
+        trees = TorchStatements(tree, asked, statements, reads, whole, optional, results)
+        return self.begun(trees, first=self.entered)
 
     def _whole(self, names: Sequence[str]) -> list[str]:
         """Those that are integers or conditions."""
@@ -277,7 +285,7 @@ class _File(FrameworkFile):
         statements, optional = self.backward.statements, self.primal.optional
         tree, whole = self.tree(self.seeds[0]), self._whole(reads)
         trees = TorchStatements(tree, asked, statements, reads, whole, optional, [*places], indent)
-        return trees.procedure(statements)
+        return [*self.left, *trees.procedure(statements)]
 
     def _backward(self) -> Def:
         primal, program = self.primal, self.program
@@ -301,8 +309,8 @@ class _File(FrameworkFile):
         body += counted(self.backward.counts)
         body.append(py.Unset(tuple(named([g for _, g in program.derivative.gradients]))))
         result = Return(bare([*self.gradients(), *[py.NONE] * len(self.options)]))
-        given = [Given(Name(s), role="cotangent") for s in self.seeds]
-        return self._method("backward", [CTX], [*given, *self._rest(self.hidden)], [*body, *self.body, result])
+        seeds = [Given(Name(s), role="cotangent") for s in self.seeds]
+        return self._method("backward", [CTX], [*seeds, *self._rest(self.hidden)], [*body, *self.body, result])
 
     def _rest(self, others: Sequence[str]) -> list[Given]:
         """A parameter for all that does not count."""
@@ -326,12 +334,12 @@ class _File(FrameworkFile):
         def asked(guard: Guard) -> Sequence[Expression]:
             return present(guard, None)
 
-        names = [r.name for r in results if isinstance(r, Name)]
+        names = [g for _, g in self.program.product.derivative.gradients]
         trees = TorchStatements(tree, asked, pushed.statements, reads, self._whole(reads), optional, names)
-        body += [*pushed.sizes(), *trees.procedure(pushed.statements)]
+        body += [*pushed.sizes(), *pushed.entered, *trees.procedure(pushed.statements)]
         body.append(Return(bare([*results, *[py.NONE] * len(self.hidden)])))
-        given = [Given(Name(seeds[n]) if n in seeds else Word(f"_{n}")) for n in self.primal.inputs]
-        return self._method("jvp", [CTX], [*given, *self._rest(self.options)], body)
+        tangents = [Given(Name(seeds[n]) if n in seeds else Word(f"_{n}")) for n in self.primal.inputs]
+        return self._method("jvp", [CTX], [*tangents, *self._rest(self.options)], body)
 
     def _again(self) -> If:
         """The hidden results as functions of the inputs, where backward is differentiated itself."""

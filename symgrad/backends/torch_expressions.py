@@ -47,6 +47,7 @@ class TorchExpressions(Expressions):
     target = "torch"
     slow_from = 4  # torch knows x**2 and x**3
     module = "torch"
+    cast = "to"
     library: ClassVar[Mapping[str, int]] = {"convolution": 3}
     matrices: ClassVar[Mapping[str, Matrix]] = {
         **MATRICES,

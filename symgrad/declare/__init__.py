@@ -39,7 +39,7 @@ from .python.functions import (
     trace,
     where,
 )
-from .python.notation import argmax, indices, logsumexp, max, mean, merge, min, prod, sum, tensor
+from .python.notation import argmax, indices, logsumexp, max, mean, merge, min, prod, require, sum, tensor
 from .python.signature import Bool, Int, Real, Static, Tensor
 from .sympy import from_sympy, to_sympy
 
@@ -84,6 +84,7 @@ __all__ = [
     "primitive",
     "prod",
     "qr",
+    "require",
     "slogdet",
     "solve",
     "solve_triangular",

@@ -94,6 +94,9 @@ def _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dil
     shape, kernel = x.shape[batch + 1 :], weight.shape[2:]
     rank = len(shape)
     strides, paddings, more, dilations = (each(o, rank) for o in (stride, padding, output_padding, dilation))
+    for step, apart, rest in zip(strides, dilations, more, strict=True):
+        bound = f"output_padding < maximum(stride, dilation), here {rest}, {step}, {apart}"
+        sg.require((rest < step) | (rest < apart), bound)
     reach = [
         (n - 1) * step + apart * (q - 1) + rest + 1
         for n, q, step, apart, rest in zip(shape, kernel, strides, dilations, more, strict=True)

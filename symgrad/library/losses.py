@@ -58,6 +58,10 @@ def _of_class(scores, target, places=0):
     return np.squeeze(np.take_along_axis(scores, np.expand_dims(target, axis), axis), axis)
 
 
+def _is_part(smoothing):
+    sg.require(0 <= smoothing <= 1, f"0 <= smoothing <= 1, here smoothing = {smoothing}")
+
+
 @sg.function
 def cross_entropy(
     logits: sg.Tensor["n*batch c w*places"],
@@ -200,6 +204,7 @@ def soft_cross_entropy(
 ):
     """-mean over i of sum(weight p[i] log_softmax(logits[i])), with probabilities as targets."""
     log_p = log_softmax(logits, axis=-1 - places)
+    _is_part(smoothing)
     if smoothing:
         p = (1 - smoothing) * p + smoothing / logits.shape[-1 - places]
     each = weight[:, *[None] * places] * p * log_p

@@ -9,17 +9,26 @@ from operator import mul
 import numpy as np
 
 from .. import declare as sg
-from .windows import each, inside, loops, windows_of
+from .windows import at_least, each, inside, loops, windows_of
+
+
+def _at_most_half(size, padding, rank):
+    """Require of a padding that each window has an element inside, as torch does."""
+    for width, border in zip(each(size, rank), each(padding, rank), strict=True):
+        at_least(size=(width, 1))
+        sg.require(2 * border <= width, f"2 * padding <= size, here padding = {border}, size = {width}")
 
 
 def _max_pool(x, batch, size, stride, padding, dilation, ceil_mode):
     b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
+    _at_most_half(size, padding, len(shape))
     windows, elements, at = windows_of(shape, size, stride, padding, dilation, ceil_mode)
     return sg.tensor[*b, *windows](sg.max[*elements](sg.where(inside(shape, at), x[*b, *at], -np.inf)))
 
 
 def _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor):
     b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
+    _at_most_half(size, padding, len(shape))
     windows, elements, at = windows_of(shape, size, stride, padding, 1, ceil_mode)
     total = sg.sum[*elements](sg.where(inside(shape, at), x[*b, *at], 0))
     options = (each(option, len(shape)) for option in (size, stride, padding))
@@ -143,6 +152,7 @@ def _adaptive(x, batch, bins):
     b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
     total, windows = x[*b, *(elements := loops("lmn", len(shape)))], []
     for k, n, name, count in zip(elements, shape, "ijk", each(bins, len(shape)), strict=False):
+        at_least(bins=(count, 1))
         i = sg.indices(name, **{name: count})
         start, stop = i * n // count, ((i + 1) * n + count - 1) // count
         total = sg.where((k >= start) & (k < stop), total, 0) / (stop - start)

@@ -29,7 +29,9 @@ def pad_constant(x: sg.Tensor["... n*axes"], *, left: int = 1, right: int = 1, v
     """x with `left` and `right` elements of one value at the ends of the last axis, or of the last few."""
     indices, places = [], []
     for name, (axis, before, behind) in zip("ijklpq", _borders(left, right, axes), strict=False):
-        i = sg.indices(name, **{name: before + x.shape[axis] + behind})
+        length = before + x.shape[axis] + behind
+        sg.require(length >= 0)
+        i = sg.indices(name, **{name: length})
         indices.append(i)
         places.append(i - before)
     return sg.tensor[..., *indices](sg.where(inside(x.shape[-axes:], places), x[..., *places], value))

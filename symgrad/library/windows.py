@@ -16,6 +16,12 @@ def each(option, rank):
     return option
 
 
+def at_least(**least):
+    """Require least values of options: name=(value, least)."""
+    for name, (value, low) in least.items():
+        sg.require(value >= low, f"{name} >= {low}, here {name} = {value}")
+
+
 def loops(names, count):
     """The first `count` of some indices."""
     found = sg.indices(" ".join(names[:count])) if count else ()
@@ -38,11 +44,14 @@ def windows_of(shape, size, stride, padding, dilation=1, ceil_mode=False):
 def _along(names, n, size, stride, padding, dilation, ceil_mode):
     """The same along one axis of extent `n`."""
     i, r = names
+    at_least(stride=(stride, 1), dilation=(dilation, 1))
     span = size if isinstance(dilation, int) and dilation == 1 else dilation * (size - 1) + 1
     if isinstance(padding, str):
         before, count = (span - 1) // 2, (n - 1) // stride + 1
     else:
         before, count = padding, (n + 2 * padding - span) // stride + 1
+        at_least(padding=(padding, 0))
+        sg.require(span <= n + 2 * padding)
     if ceil_mode:
         count = sg.minimum((n + 2 * padding - span + stride - 1) // stride + 1, (n + padding - 1) // stride + 1)
     window, element = sg.indices(f"{i} {r}", **{i: count, r: size})

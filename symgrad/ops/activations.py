@@ -80,10 +80,11 @@ ACTIVATIONS: tuple[Op, ...] = (
              spell={"numpy": "np.logaddexp(0, {})", "torch": "torch.logaddexp({0}, torch.zeros_like({0}))",
                     "jax": "jax.nn.softplus"},
              expand=lambda x: apply("maximum", x, 0) + apply("log1p", _decaying(x)), nonnegative=True, monotone=1,
+             single=True,
              ball=lambda x: x.exp().log1p()),
     Op("relu", 1, lambda x: x if x > 0 else mpmath.mpf(0) * x, lambda x, y: (select(apply("gt", y, 0), ONE, ZERO),),
        lambda x: sympy.Max(x, 0), spell={"torch": "torch.relu", "jax": "jax.nn.relu"},
        expand=lambda x: apply("maximum", x, 0), kinks=jump("x == 0", lambda x: bool(x == 0), 0), nonnegative=True,
-       monotone=1,
+       monotone=1, integral=True,
        ball=lambda x: x.max(0 * x)),
 )  # fmt: skip

@@ -87,7 +87,7 @@ ARITHMETIC: tuple[Op, ...] = (
        lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)),
                         select(apply("and", apply("eq", a, 0), apply("ge", b, 0)), ZERO, y * apply("log", a))),
        lambda a, b: a**b, names=("power",), domain="x > 0, or y an integer", inside=(1, None), kind="power",
-       noun="power",
+       noun="power", single=True,
        ball=_power_of_balls),
     _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),
     _of_integers("mod", lambda a, b: a % b, "Mod", "Mod", "remainder"),

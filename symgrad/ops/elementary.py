@@ -49,7 +49,7 @@ _ROOT_OF_SUM = Helper(
 
 def _logarithm(name: str, base: int, value: Any, twin: Callable[[Any], Any]) -> Op:
     return function(name, lambda x, y: 1 / (x * apply("log", base)), twin, lambda x: log(x) / value(), domain="x > 0",
-                    inside=(1,), monotone=1,
+                    inside=(1,), monotone=1, single=True,
                     ball=lambda x: x.log() / flint.arb(base).log())  # fmt: skip
 
 
@@ -74,16 +74,16 @@ def _chord(x: Expr) -> Expr:
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
     function("exp", lambda x, y: y, value=exponential, spell={"c loops": "vector_exp"}, inside=(0,), nonnegative=True,
-             grows="right", monotone=1, of_logs=True),
+             grows="right", monotone=1, of_logs=True, single=True),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
              spell={"jax": "jnp.power(2, {})"}, inside=(0,), nonnegative=True, grows="right", monotone=1,
              ball=lambda x: (x * flint.arb.const_log2()).exp()),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=(0,), grows="right",
-             spell={"c batches": "vector_expm1"}, monotone=1),
+             spell={"c batches": "vector_expm1"}, monotone=1, single=True),
     function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=(1,), monotone=1,
-             spell={"c batches": "vector_log"}),
+             spell={"c batches": "vector_log"}, single=True),
     function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=(0,), monotone=1,
-             spell={"jax": "_log1p", "c batches": "vector_log1p"}),
+             spell={"jax": "_log1p", "c batches": "vector_log1p"}, single=True),
     _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2)),
     _logarithm("log10", 10, lambda: mp.ln10, lambda x: sympy.log(x) / sympy.log(10)),
     # log(x / y) where x / y need not be in the range
@@ -113,17 +113,19 @@ ELEMENTARY: tuple[Op, ...] = (
     function("versin", lambda x, y: apply("sin", x), lambda x: 1 - sympy.cos(x), lambda x: 2 * mp.sin(x / 2) ** 2,
              expand=lambda x: 2 * apply("sin", _half(x)) ** 2, nonnegative=True,
              ball=lambda x: 2 * (x / 2).sin() ** 2),
-    function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0"),
-    _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=1),
-    _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), monotone=-1),
+    function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", single=True),
+    _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), single=True, monotone=1),
+    _inverse("acos", lambda x, y: -1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), single=True, monotone=-1),
     _inverse("atan", lambda x, y: 1 / (1 + x**2), monotone=1),
     Op("atan2", 2, real(lambda a, b: mp.atan2(a, b)),
        lambda a, b, y: (b / nonzero(a**2 + b**2), -a / nonzero(a**2 + b**2)), "atan2",
        names=("arctan2",), spell={"numpy": "np.arctan2"}, kinks=origin("x == y == 0"),
        ball=lambda a, b: flint.arb.atan2(a, b)),
     # hyperbolic functions
-    function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=(0,), grows="both", monotone=1),
-    function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=(0,), nonnegative=True, grows="both"),
+    function("sinh", lambda x, y: apply("cosh", x), value=sinh, inside=(0,), grows="both", monotone=1,
+             single=True),
+    function("cosh", lambda x, y: apply("sinh", x), value=cosh, inside=(0,), nonnegative=True, grows="both",
+             single=True),
     # cosh(x) - 1 with all its digits
     function("coshm1", lambda x, y: apply("sinh", x), lambda x: sympy.cosh(x) - 1, lambda x: 2 * sinh(x / 2) ** 2,
              expand=lambda x: 2 * apply("sinh", _half(x)) ** 2, nonnegative=True, grows="both",

@@ -232,7 +232,7 @@ NORMAL: tuple[Op, ...] = (
              spell={**everywhere("erfcx"), **special("erfcx")}, helper=_ERFCX, nonnegative=True, monotone=-1,
              ball=lambda x: (x * x).exp() * x.erfc()),
     function("erfinv", lambda x, y: _root(_pi) / 2 * apply("exp", y**2), spell=special("erfinv"), domain="-1 < x < 1",
-             inside=(0,), monotone=1, series=False),
+             inside=(0,), monotone=1, series=False, single=True),
     function("ndtr", lambda x, y: _gauss(x), lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
              lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
              spell={"numpy": "special.ndtr", "jax": "_ndtr", "c": "ndtr", "c batches": "vector_ndtr"}, helper=_NDTR,

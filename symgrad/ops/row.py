@@ -106,6 +106,7 @@ class Op:
                 those below 0, too
     series      formulas of it may be printed by their Taylor series; not where it is analytic in parts only, is slow in
                 mpmath, or is nothing that a formula is written in
+    single      torch.autocast computes it in float32, and that is what it returns
     ball        its value in balls of python-flint, numbers with a bound of their error, where these have no method of
                 that name
     """
@@ -138,6 +139,7 @@ class Op:
     monotone: int = 0
     grows: str = ""
     series: bool = True
+    single: bool = False
     ball: Callable[..., Any] | None = None
 
     @property
@@ -184,6 +186,11 @@ class Op:
     def asked(self) -> int:
         """The first argument that its domain asks of, if it has one: of a quotient, the divisor."""
         return next((k for k, value in enumerate(self.inside) if value is not None), 0)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it rounds once, or not at all: an argument, a sum or a product of two, an integer."""
+        return self.derivative is None or self.integral
 
     @property
     def total(self) -> bool:

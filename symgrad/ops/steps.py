@@ -70,7 +70,7 @@ STEPS: tuple[Op, ...] = (
            select(apply("and", apply("lt", x, low), apply("le", low, high)), ONE, ZERO),
            select(apply("or", apply("gt", x, high), apply("gt", low, high)), ONE, ZERO)),
        lambda x, low, high: sympy.Min(sympy.Max(x, low), high), names=("clamp",),
-       spell={"numpy": "np.clip", "torch": "torch.clip"}, expand=_clipped,
+       spell={"numpy": "np.clip", "torch": "torch.clip"}, expand=_clipped, integral=True,
        kinks=(
            *jump("low <= x == high or low == x <= high", lambda x, a, b: bool(a <= x <= b and x in (a, b)), 1, 0, 0),
            *jump("x < low == high", lambda x, low, high: bool(x < low == high), 0, 1, 0),

@@ -24,6 +24,8 @@ from .text import differentiable
 
 CLOSE = 1e-9  # relative, of the largest element: the same operations in another order, in float64
 SINGLE = 1e-5  # the same in float32, and far below the rounding of a bfloat16
+HALF = 0.05  # of the largest element, in half precision: products of products of numbers about 1
+TAME = 1e-3  # the same in float32, of what may be asked for in half precision
 LEAST = 1e-3  # of numbers about 1, what may be the rounding of nothing
 ROWS = 2  # of what is mapped
 STEP = 1e-5
@@ -55,7 +57,9 @@ class TorchCalls:
 
     def faults(self, compiled: bool) -> Iterator[Fault]:
         """What is wrong, of everything that is asked; of compiled C, what it promises."""
+        self.own_dtypes = not compiled
         asked = [self._unused, self._alone, self._layouts, self._integers, self._promotes, self._autocast]
+        asked += [] if compiled else [self._half]
         if not compiled and self.outputs and _read_off(self.function):
             asked += [self._twice]
         elif not compiled and self.outputs:
@@ -189,10 +193,33 @@ class TorchCalls:
         wanted = self.gradients(single)
         names = [*self._results, *self._gradients]
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            inside = self.gradients(single)
-        yield from self._differing(
-            [*inside[0], *inside[1]], [*wanted[0], *wanted[1]], names, "under torch.autocast", SINGLE
+            results, grads = self.gradients(single)
+        close = SINGLE
+        if self.own_dtypes and any(r.dtype == torch.bfloat16 for r in results):  # the type that products have there
+            results, close = [r.float() if r.dtype == torch.bfloat16 else r for r in results], HALF
+        yield from self._differing([*results, *grads], [*wanted[0], *wanted[1]], names, "under torch.autocast", close)
+
+    def _half(self) -> Iterator[Fault]:
+        """a call in half precision"""
+        torch = self.torch
+        half = {n: t.half() if n in self.reals else t for n, t in self.tensors.items()}
+        exact, single = (
+            {n: t.to(kind) if n in self.reals else t for n, t in half.items()} for kind in (torch.double, torch.float)
         )
+        try:
+            values, grads = self.gradients(exact)
+        except (ValueError, ArithmeticError):  # rounded, they are outside of the domain
+            return
+        wanted = [*values, *grads]
+        least, most = torch.finfo(torch.half).tiny, torch.finfo(torch.half).max
+        if not all(least < float(t.abs().max()) < most for t in wanted if t.numel()):
+            return
+        found = [t for some in self.gradients(single) for t in some]
+        if not all(_close(a, b, TAME) for a, b in zip(found, wanted, strict=True)):
+            return
+        found = [t for some in self.gradients(half) for t in some]
+        names = [*self._results, *self._gradients]
+        yield from self._differing(found, [t.half() for t in wanted], names, "in half precision", HALF)
 
     def _batched(self) -> Iterator[Fault]:
         """torch.vmap of the function and its gradients"""

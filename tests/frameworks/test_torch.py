@@ -88,28 +88,6 @@ def compiles(torch, name, backend):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["linear", "mlp", "conv2d", "attention", "layer_norm", "gelu", "bilinear"])
-@pytest.mark.parametrize("backwards", ["outside", "inside"])
-def test_autocast_leaves_types_alone(name, backwards, torch):
-    """Under autocast a call computes in the type that its arguments promote to, backward too."""
-    _, tensors = closed(torch, name)
-    call = of(name)
-    tensors = [t.detach().float().requires_grad_() for t in tensors]
-    tensors[0] = tensors[0].detach().bfloat16().requires_grad_()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        out = call(*tensors)
-        if backwards == "inside":
-            gradients = torch.autograd.grad(out.sum(), tensors)
-    if backwards == "outside":
-        gradients = torch.autograd.grad(out.sum(), tensors)
-    kind = torch.float32 if len(tensors) > 1 else torch.bfloat16
-    assert out.dtype == kind
-    assert [g.dtype for g in gradients] == [t.dtype for t in tensors]
-    exact = torch.autograd.grad(call(*(t.double() for t in tensors)).sum(), tensors)
-    for a, b in zip(gradients, exact, strict=True):
-        torch.testing.assert_close(a.double(), b.double(), rtol=2e-2, atol=2e-2)
-
-
 @pytest.mark.parametrize("name", ["linear", "layer_norm", "softmax", "conv2d", "cross_entropy", "gru"])
 def test_tensors_without_memory(name, torch):
     """On torch's device `meta` there are shapes alone."""

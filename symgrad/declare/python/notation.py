@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ZERO, Expr, Index, index, show
+from ...expr import ZERO, Const, Expr, Index, index, refs, show
 from ...expr import indices as indices_of
 from ...ir import NEUTRAL
 from ..names import check_name, is_pack
@@ -39,6 +39,26 @@ def indices(names: str, **extents: int | str | Array) -> Any:
         raise DeclarationError(f"sg.indices({names!r}) makes no index {unknown[0] if unknown else ''}".rstrip() + ".")
     made = tuple(_index(name, extents.get(name)) for name in wanted)
     return made if len(made) > 1 else made[0]
+
+
+def require(condition: Any, said: str = "") -> None:
+    """Require a condition on sizes and options: printed code refuses what does not meet it.
+
+    said  what is required, and what is given, for a condition on options that are fixed
+
+    Raises ShapeError where these do not meet it, DeclarationError for a condition on anything else.
+    """
+    draft = inside("sg.require(...)").draft
+    node = traced(condition)._node
+    body = read(node, ()) if not node.rank else None
+    known = {*draft.dims, *(o.name for o in draft.options)}
+    if body is None or indices_of(body) or any(r.name not in known for r in refs(body)):
+        raise DeclarationError(f"{draft.name}: sg.require takes a condition on sizes and options, and no tensor.")
+    if isinstance(body, Const):
+        if body is ZERO or body.value == 0:
+            raise ShapeError(f"{draft.name}: needs {said or 'what sg.require asks of its fixed options'}.")
+    elif body not in draft.asked:
+        draft.asked.append(body)
 
 
 def _index(name: str, extent: int | str | Array | None) -> IndexValue:

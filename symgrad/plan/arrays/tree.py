@@ -286,6 +286,20 @@ class Real(ArrayNode):
 
 
 @dataclass(frozen=True, slots=True)
+class Wide(ArrayNode):
+    """`base` in float32 where it is in half precision."""
+
+    base: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow(ArrayNode):
+    """`base` in the type of the inputs, which may be half precision."""
+
+    base: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Copy(ArrayNode):
     """A fresh copy, to be written to."""
 
@@ -295,7 +309,7 @@ class Copy(ArrayNode):
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
     Full, Real, Copy, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    MatrixCall, Eye, PackPlaces, Convolution,
+    MatrixCall, Eye, PackPlaces, Convolution, Wide, Narrow,
 ]  # fmt: skip
 EXTREMES = ("max", "min", "supremum")  # kinds of reductions, of which it does not matter in which order
 PRODUCTS = (MatMul, Einsum, MatrixCall, Convolution)  # none of them is put into another
