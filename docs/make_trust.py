@@ -15,9 +15,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ from threats import THREATS
 
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "build" / "trust"
-MOST = 9  # mutants of one function in one language
+MOST = 12  # mutants of one function in one language
+SILENT = 150  # seconds after which a mutant that says nothing is stopped
 UNSEEN: dict[str, str] = {}  # survivors, by kind: why the check cannot tell
 HUNTED = """\
 [make_hunted.py](make_hunted.py) draws formulas of three kinds: scalars of 1 to 60 operations, equations with affine
@@ -43,44 +44,58 @@ of tests/formulas.py, tests/test_random_formulas.py, or tests/frameworks/test_ra
 """
 
 
-def outcomes(row: tuple[str, str]) -> list[list[Any]]:
-    """What comes of the mutants of one function in one language, in a process that a mutant may crash.
+def outcomes(rows: list[tuple[str, str]]) -> list[list[Any]]:
+    """What comes of the mutants of functions in languages, in a process that a mutant may crash, or stop.
 
-    It is kept in build/trust: what was stopped goes on.
+    It is kept in build/trust, row by row: what was stopped goes on.
     """
-    kept = KEPT / f"{'_'.join(row)}.json"
-    if kept.exists():
-        return list(json.loads(kept.read_text(encoding="utf-8")))
-    found: list[list[Any]] = []
-    while True:
-        line = [sys.executable, __file__, "--row", *row, str(len(found))]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        for said in (json.loads(text) for text in done.stdout.splitlines() if text.startswith("[")):
-            if found and found[-1][-1] == "trying":
-                found.pop()
-            found.append(said)
-        if done.returncode == 0:
-            KEPT.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(found), encoding="utf-8")
-            return found
-        if done.returncode > 0 or not found or found[-1][-1] != "trying":
-            raise RuntimeError(f"{row}: {done.stderr}")
-        found[-1][-1] = True  # it crashed: nobody takes that for an agreement
+    KEPT.mkdir(parents=True, exist_ok=True)
+    left = [row for row in rows if not _kept(row).exists()]
+    found: list[list[Any]] = []  # of the first of those
+    while left:
+        tasks = [(*row, len(found) if row == left[0] else 0) for row in left]
+        line = [sys.executable, __file__, "--rows", json.dumps(tasks)]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as child:
+            stops = threading.Timer(SILENT, child.kill)
+            stops.start()
+            for text in child.stdout or ():
+                stops.cancel()
+                said = json.loads(text) if text.startswith("[") else None
+                if said == []:
+                    _kept(left.pop(0)).write_text(json.dumps(found), encoding="utf-8")
+                    found = []
+                elif said:
+                    if found and found[-1][-1] == "trying":
+                        found.pop()
+                    found.append(said)
+                stops = threading.Timer(SILENT, child.kill)
+                stops.start()
+            stops.cancel()
+        if left and (child.returncode > 0 or not found or found[-1][-1] != "trying"):
+            raise RuntimeError(f"{left[0]}: the process ended")
+        if left:
+            found[-1][-1] = True  # it crashed, or did not end: nobody takes that for an agreement
+    return [m for row in rows for m in json.loads(_kept(row).read_text(encoding="utf-8"))]
 
 
-def one_row(function: str, to: str, start: int) -> None:
-    """Print what comes of each mutant, from number `start` on."""
+def _kept(row: tuple[str, str]) -> Path:
+    return KEPT / f"{'_'.join(row)}.json"
+
+
+def every_row(tasks: list[tuple[str, str, int]]) -> None:
+    """Print what comes of each mutant, of each row from a number on."""
     warnings.simplefilter("ignore")  # a mutant may divide by zero
-    for m in list(mutants(function, to, MOST))[start:]:
-        words = [m.function, m.to, m.kind, m.before, m.after]
-        print(json.dumps([*words, "trying"]), flush=True)
-        print(json.dumps([*words, caught(m)]), flush=True)
+    for function, to, start in tasks:
+        for m in list(mutants(function, to, MOST))[start:]:
+            words = [m.function, m.to, m.kind, m.before, m.after]
+            print(json.dumps([*words, "trying"]), flush=True)
+            print(json.dumps([*words, caught(m)]), flush=True)
+        print("[]", flush=True)
 
 
 def mutation() -> str:
     """The table of mutants, and the survivors."""
-    with ThreadPoolExecutor(2) as pool:
-        found = [m for some in pool.map(outcomes, MORE) for m in some if m[-1] is not None]
+    found = [m for m in outcomes(list(MORE)) if m[-1] is not None]
     made, left = Counter(m[1] for m in found), [m for m in found if not m[-1]]
     lost = Counter(m[1] for m in left)
     rows = [(f"`{to}`", str(made[to]), str(made[to] - lost[to]), f"{1 - lost[to] / made[to]:.1%}") for to in made]
@@ -120,9 +135,8 @@ def threats() -> str:
 
 def main() -> None:
     """Write the file; `--threats` or `--mutants` makes only that part, and keeps the other."""
-    if "--row" in sys.argv:
-        function, to, start = sys.argv[-3:]
-        return one_row(function, to, int(start))
+    if "--rows" in sys.argv:
+        return every_row(json.loads(sys.argv[-1]))
     path = HERE / "trust.md"
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     kept = old.partition("\n## Threats\n")

@@ -501,7 +501,7 @@ class _Checking:
                 self.found.fail(stage, where, said, None)
 
     def _arguments(self, text: Text | None) -> None:
-        self._called_plainly("arguments", lambda case: accepted(self.function, self.artefact, case))
+        self._called_plainly("arguments", lambda case: accepted(self.function, self.artefact, case, self.to))
 
     def _transforms(self, text: Text | None) -> None:
         if not has_backward(self.function):
