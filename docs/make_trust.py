@@ -71,9 +71,9 @@ def outcomes(rows: list[tuple[str, str]]) -> list[list[Any]]:
                 stops = threading.Timer(SILENT, child.kill)
                 stops.start()
             stops.cancel()
-        if left and (child.returncode > 0 or not found or found[-1][-1] != "trying"):
+        if child.returncode > 0:
             raise RuntimeError(f"{left[0]}: the process ended")
-        if left:
+        if left and found and found[-1][-1] == "trying":
             found[-1][-1] = True  # it crashed, or did not end: nobody takes that for an agreement
     return [m for row in rows for m in json.loads(_kept(row).read_text(encoding="utf-8"))]
 

@@ -504,7 +504,7 @@ class _Checking:
         self._called_plainly("arguments", lambda case: accepted(self.function, self.artefact, case, self.to))
 
     def _transforms(self, text: Text | None) -> None:
-        if not has_backward(self.function):
+        if getattr(self.function, "sparse", None) is not None:
             return
         self._called_plainly(
             "transforms", lambda case: transformed(self.function, self.artefact, self.to, case, self.seed)
