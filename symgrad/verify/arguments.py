@@ -21,7 +21,7 @@ OTHERS: Mapping[str, tuple[Any, ...]] = {
     "int": (np.float64, np.bool_),
     "bool": (np.float64, np.int64),
 }
-EXTENT = re.compile(r"\b(\w+) has \w+ = (-?\d+) \(axis (-?\d+)\)")  # in a message
+EXTENT = re.compile(r"\b(\w+) has (?:\w+ = )?(-?\d+) (?:\(|in )axis (-?\d+)")  # in a message
 SHAPE = re.compile(r"\b(\w+) has shape (?:torch\.Size\()?[(\[]([\d, ]*)[)\]]")
 REFUSED = (TypeError, ValueError, IndexError, KeyError)  # what says that an argument is wrong, and not which code is
 
@@ -134,13 +134,16 @@ def _cotangents(function: Function, artefact: Any, case: Case) -> Iterator[tuple
     def backward(some: list[Any], needs: tuple[bool, ...]) -> str:
         try:
             with np.errstate(all="ignore"):
-                artefact.backward(saved, tuple(some) if len(some) > 1 else some[0], needs)
+                artefact.backward(saved, tuple(some) if len(seeds) > 1 else some[0], needs)
         except REFUSED:
             return ""
         except Exception as error:
             return f"raises {type(error).__name__}: {_line(error)}"
         return "is not refused"
 
+    for some in ([], [*seeds, seeds[0]]) if len(seeds) > 1 else ():
+        if found := backward(some, needs):
+            yield "grad_output", f"with {len(some)} places for {len(seeds)} results {found}"
     for k, seed in enumerate(seeds):
         name = f"grad_{function.outputs[k]}" if len(seeds) > 1 else "grad_output"
         own = np.shape(outs[k])

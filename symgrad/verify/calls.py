@@ -243,7 +243,9 @@ def _omitted(call: Call) -> list[tuple[str, str]]:
     shape = np.shape(call.outputs[0])
     grads = _again(call, None)
     if isinstance(grads, Exception):
-        return [("grad_output", f"may be omitted for a scalar, and raises {_told(grads)}")] * (not shape)
+        said = "may be omitted for a scalar, and" if not shape else "was omitted, and that"
+        told = not shape or not isinstance(grads, (TypeError, ValueError))
+        return [("grad_output", f"{said} raises {_told(grads)}")] * told
     if shape:
         return [("grad_output", f"was omitted for an output of shape {shape}, and nothing was raised")]
     ones = _again(call, np.ones((), call.dtype))

@@ -46,7 +46,7 @@ class JaxCalls:
     def faults(self) -> Iterator[Fault]:
         """What is wrong, of everything that is asked."""
         both = [self._traced, self._twice] if has_backward(self.function) else []
-        for ask in [self._mapped, self._static, self._promotes, *both]:
+        for ask in [self._mapped, self._static, self._promotes, self._lists, *both]:
             try:
                 with self.jax.enable_x64(True):
                     found = [*ask()]
@@ -109,6 +109,15 @@ class JaxCalls:
             self.jax.jit(self.named, static_argnames=tuple(self.case.options)).trace(*given, **self.case.options)
         yield from ()
 
+    def _lists(self) -> Iterator[Fault]:
+        """a call with lists of numbers"""
+        given = {n: a.tolist() if a.size else a for n, a in self.arrays.items()}
+        found = self.jax.eval_shape(lambda: self.called(given))
+        wanted = self.shaped(self.called, self.arrays)
+        for name, a, b in zip(self.function.outputs, found, wanted, strict=True):
+            if a.shape != b.shape:
+                yield name, f"is {a.shape} where the inputs are lists of numbers, not {b.shape}"
+
     def _promotes(self) -> Iterator[Fault]:
         """a call with inputs of two dtypes"""
         for name in dict.fromkeys((*self.reals[:1], *self.reals[-1:])) if len(self.reals) > 1 else ():
@@ -163,6 +172,6 @@ class JaxCalls:
                 yield "J^T v", f"changes by {left:.12g} along a direction, and by its own gradient by {right:.12g}"
 
 
-def jax_faults(function: Function, artefact: Any, case: Case, seed: int) -> Iterator[Fault]:
+def jax_faults(function: Function, artefact: Any, case: Case, empty: Case | None, seed: int) -> Iterator[Fault]:
     """What is wrong with a printed function of JAX at a case where all of its results are numbers."""
     yield from JaxCalls(function, artefact, case, seed).faults()

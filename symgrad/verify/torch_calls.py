@@ -57,7 +57,7 @@ class TorchCalls:
 
     def faults(self, compiled: bool) -> Iterator[Fault]:
         """What is wrong, of everything that is asked; of compiled C, what it promises."""
-        asked = [self._alone, self._layouts, self._integers, self._promotes, self._autocast]
+        asked = [self._alone, self._unset, self._layouts, self._integers, self._promotes, self._autocast]
         if not self.pulling and self.reals:
             asked += [] if _read_off(self.function) else [self._traced, self._devices, self._batched]
         elif not compiled and self.outputs and _read_off(self.function):
@@ -70,7 +70,15 @@ class TorchCalls:
             # torch 2 does not map what saves for forward mode, too, where its backward is not mapped with it
             pushed = any("jvp" in vars(c) for c in vars(self.artefact.module).values() if isinstance(c, type))
             asked += [] if pushed else [self._batched]
-        for ask in [self._unused, *asked] if self.pulling else asked:
+        yield from self._faults([self._unused, *asked] if self.pulling else asked)
+
+    def elsewhere(self) -> Iterator[Fault]:
+        """What is wrong on another device."""
+        own = primitives(*(e.body for e in self.function.statements)) or hasattr(self.artefact.module, "_in_domain")
+        yield from self._faults([] if own or _read_off(self.function) or not self.outputs else [self._devices])
+
+    def _faults(self, asked: Sequence[Callable[[], Iterator[Fault]]]) -> Iterator[Fault]:
+        for ask in asked:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of autocast on devices that are not there
                 try:
@@ -148,6 +156,14 @@ class TorchCalls:
             if self.pulling and not result.requires_grad:
                 yield name, "requires no gradient, though the inputs do"
 
+    def _unset(self) -> Iterator[Fault]:
+        """a call where memory that is not set has no numbers"""
+        wanted = self.gradients(self.tensors)
+        with _unset(self.torch):
+            found = self.gradients(self.tensors)
+        names = [*self._results, *self._gradients]
+        yield from self._differing([*found[0], *found[1]], [*wanted[0], *wanted[1]], names, "in memory that is not set")
+
     def _layouts(self) -> Iterator[Fault]:
         """a call with transposed arrays, and a grad_output with strides of 0"""
         ones = [self.torch.ones((), dtype=s.dtype).expand(s.shape) for s in self.seeds]
@@ -173,14 +189,15 @@ class TorchCalls:
     def _promotes(self) -> Iterator[Fault]:
         """a call with inputs of two dtypes"""
         torch = self.torch
-        for name in dict.fromkeys((*self.reals[:1], *self.reals[-1:])) if len(self.reals) > 1 else ():
-            mixed = {n: t.float() if n == name else t for n, t in self.tensors.items()}
-            same = {n: t.double() if n == name else t for n, t in mixed.items()}
+        ends = dict.fromkeys((*self.reals[:1], *self.reals[-1:])) if len(self.reals) > 1 else ()
+        for some, name in [*(([n], n) for n in ends), *(([m for m in self.reals if m != n], n) for n in ends)]:
+            mixed = {n: t.float() if n in some else t for n, t in self.tensors.items()}
+            same = {n: t.double() if n in some else t for n, t in mixed.items()}
             results, found = self.gradients(mixed)
             others, wanted = self.gradients(same)
             wanted = [g.to(mixed[n].dtype) for n, g in zip(self.pulling, wanted, strict=True)]
-            names, said = [*self._results, *self._gradients], f"where {name} alone is {torch.float32}"
-            close = [CLOSE] * len(others) + [SINGLE if n == name else CLOSE for n in self.pulling]
+            names, said = [*self._results, *self._gradients], f"where {' and '.join(some)} alone is {torch.float32}"
+            close = [CLOSE] * len(others) + [SINGLE if n in some else CLOSE for n in self.pulling]
             for a, b, what, near in zip([*results, *found], [*others, *wanted], names, close, strict=True):
                 yield from self._differing([a], [b], [what], said, near)
 
@@ -397,11 +414,27 @@ def _casting(torch: Any) -> Any:
     return Watch()
 
 
-def torch_faults(function: Function, artefact: Any, case: Case, seed: int) -> Iterator[Fault]:
-    """What is wrong with a printed function of torch at a case where all of its results are numbers."""
+def _unset(torch: Any) -> Any:
+    """A mode in which new memory that nothing is written to is NaN."""
+
+    class Unset(torch.overrides.TorchFunctionMode):  # type: ignore[misc]  # as above
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = function(*args, **(kwargs or {}))
+            if getattr(function, "__name__", "") in ("empty", "new_empty", "empty_like") and found.is_floating_point():
+                found.fill_(float("nan"))
+            return found
+
+    return Unset()
+
+
+def torch_faults(function: Function, artefact: Any, case: Case, empty: Case | None, seed: int) -> Iterator[Fault]:
+    """What is wrong with a printed function of torch at a case where all of its results are numbers, and on another
+    device at one with a size of 0."""
     yield from TorchCalls(function, artefact, case, seed).faults(False)
+    if empty is not None:
+        yield from TorchCalls(function, artefact, empty, seed).elsewhere()
 
 
-def torch_c_faults(function: Function, artefact: Any, case: Case, seed: int) -> Iterator[Fault]:
+def torch_c_faults(function: Function, artefact: Any, case: Case, empty: Case | None, seed: int) -> Iterator[Fault]:
     """The same of operators of torch that call compiled C: for these there is no gradient of a gradient."""
     yield from TorchCalls(function, artefact, case, seed).faults(True)
