@@ -96,6 +96,8 @@ class Tensors(Sampler):
             yield self._tensor_case(row)
         if self._shifted():
             yield self._tensor_case(Row("rows far below 0", "far below"))
+            if len(differentiable(self.function)) > 1:
+                yield self._tensor_case(Row("products far below 0", "far below"), change=self._opposed)
         for value in (False, True) if any(self.function.table[n].dtype == "bool" for n in self.function.inputs) else ():
             yield self._tensor_case(Row("conditions that are all the same"), change=partial(self._alike, value))
         if self.function.domain:
@@ -177,6 +179,11 @@ class Tensors(Sampler):
         reduced = {e.reduce for e in self.function.statements}
         used = {n.op for e in self.function.statements for n in postorder(e.body) if isinstance(n, Apply)}
         return bool(reduced & EXTREMES) or ("sum" in reduced and "exp" in used and bool(used & {"div", "log"}))
+
+    def _opposed(self, inputs: Inputs) -> Inputs:
+        """Every other real input with its sign changed."""
+        names = [n for n in differentiable(self.function)[1::2] if inputs[n] is not None]
+        return {**inputs, **{n: -np.asarray(inputs[n]) for n in names}}
 
     def _alike(self, value: bool, inputs: Inputs) -> Inputs:
         """Every condition true, or every one false."""
