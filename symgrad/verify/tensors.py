@@ -97,7 +97,7 @@ class Tensors(Sampler):
         if self._shifted():
             yield self._tensor_case(Row("rows far below 0", "far below"))
             if len(differentiable(self.function)) > 1:
-                yield self._tensor_case(Row("products far below 0", "far below"), change=self._opposed)
+                yield self._tensor_case(Row("products far below 0", "offset"), change=self._opposed)
         for value in (False, True) if any(self.function.table[n].dtype == "bool" for n in self.function.inputs) else ():
             yield self._tensor_case(Row("conditions that are all the same"), change=partial(self._alike, value))
         if self.function.domain:
