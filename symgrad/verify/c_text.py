@@ -290,7 +290,8 @@ class CText:
             seeds = {n: None if s is None else s.reshape(len(others) + 1, -1)[0] for n, s in seeds.items()}
         wanted = [n for n in differentiable(self.function) if part.get(n) is not None]
         for p in cotangents if len(cotangents) > 1 else ():
-            if p.type.pointer and np.size(seeds[p.tensor]):
+            seed = seeds[p.tensor]
+            if p.type.pointer and seed is not None and seed.size:
                 try:
                     self._backwarded(variant, part, saved, 0, {**seeds, p.tensor: None}, wanted)
                 except Refused:

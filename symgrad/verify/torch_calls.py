@@ -190,7 +190,7 @@ class TorchCalls:
         """a call with inputs of two dtypes"""
         torch = self.torch
         ends = dict.fromkeys((*self.reals[:1], *self.reals[-1:])) if len(self.reals) > 1 else ()
-        for some, name in [*(([n], n) for n in ends), *(([m for m in self.reals if m != n], n) for n in ends)]:
+        for some in [*([n] for n in ends), *([m for m in self.reals if m != n] for n in ends)]:
             mixed = {n: t.float() if n in some else t for n, t in self.tensors.items()}
             same = {n: t.double() if n in some else t for n, t in mixed.items()}
             results, found = self.gradients(mixed)
@@ -402,7 +402,9 @@ def _casting(torch: Any) -> Any:
     """A mode that says which function of torch makes numbers of a tensor where autocast may choose another type."""
 
     class Watch(torch.overrides.TorchFunctionMode):  # type: ignore[misc]  # as above
-        said: list[str] = []
+        def __init__(self) -> None:
+            super().__init__()
+            self.said: list[str] = []
 
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             found = function(*args, **(kwargs or {}))
