@@ -3,21 +3,23 @@
     python docs/make_trust.py               # all of it
     python docs/make_trust.py --threats     # the threats alone
     python docs/make_trust.py --mutants     # the mutants alone
+    python docs/make_trust.py --mutants --kept    # of those that were made before
 
-Takes about half an hour on two cores: every mutant is loaded and checked in its language. What came of them is
-kept in build/trust; remove it after a change. Needs a C compiler, torch and JAX.
+Takes about an hour: every mutant is loaded and checked in its language. What came of them is kept in build/trust: what
+was stopped goes on. Remove it after a change. Needs a C compiler, torch and JAX.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,96 @@ from make_tables import table
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where the next two stand
 
+from mistakes import C_EDITS, KINDS, PATTERNS, PYTHON_EDITS, PYTHON_PATTERNS
 from mutants import EQUIVALENT, MORE, caught, mutants
 from threats import THREATS
 
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "build" / "trust"
-MOST = 9  # mutants of one function in one language
-UNSEEN: dict[str, str] = {}  # survivors, by kind: why the check cannot tell
+MOST = 12  # mutants of one function in one language
+SILENT = 150  # seconds after which a mutant that says nothing is stopped
+# Survivors that compute the same: in which languages, of which kinds, by what stood in their line, and why
+SAME = (
+    (r".*", r".*", r"^exp_\w+ = |^sum_exp", "what is divided by its own sum may have any factor"),
+    (r".*", r"the shape", r"\b(?:bias\d?|weight|t|x)\.shape\[", "the only axis of an array is its first and its last"),
+    (
+        r"numpy|torch|jax",
+        r"memory that is not set|another function",
+        r"zeros\(|empty\(",
+        "every element is written before it is read: the check fills such memory with what is no number",
+    ),
+    (
+        r"torch",
+        r"a gradient nobody asked for",
+        r"",
+        "torch drops a gradient that it did not ask for, and calls no backward where it asks for none",
+    ),
+    (r"torch", r"keepdims too many", r"grad_", "torch adds up a gradient that broadcasts to the shape of its input"),
+    (r"torch", r"autocast", r"", "autocast knows none of the functions that are called there"),
+    (r"torch|jax", r"an option baked in", r"^ways = ", "the function is called with that value alone"),
+    (
+        r"torch|jax",
+        r"a guard left out",
+        r"^out = ",
+        "neither framework warns of what a `where` leaves out, and forward is differentiated by backward alone",
+    ),
+    (
+        r"torch|jax|numpy",
+        r"another filler",
+        r"max\(n - 1, 0\)",
+        "the arrays beside it are empty, and so is what it is added to",
+    ),
+    (r"jax", r"an input overwritten", r"", "an array of JAX does not change: `+=` makes another"),
+    (r"jax", r"custom_vjp", r"if n > 0", "jax.lax.scan takes no step over nothing"),
+    (r"jax", r"a type of zeros", r"counts|astype", "JAX promotes the truths that it multiplies and adds up"),
+    (r"jax", r"another function", r"\.add\(", "what is added to zeros is what is set"),
+    (r"c", r".*", r"rows < HEIGHT", "both ways to multiply matrices give the same"),
+    (r"c", r"a loop's type", r"r < HEIGHT", "HEIGHT is 4 or 8"),
+    (r"c", r"a subscript narrowed", r"later = ", "a prefetch changes no result"),
+    (r"c", r"NaN not seen", r"max_\w+ = isnan", "the sum of exponentials is no number, whatever their maximum is"),
+    (r"c", r"a comparison", r"n > 1 \? n - 1", "both are 0 where n is 1"),
+    (
+        r"c",
+        r"a literal",
+        r"p = |double r = |nearest_integer",
+        "the function is as exact as is granted, which the check measures (symgrad/verify/approximations.py)",
+    ),
+    (r"scipy", r"a view for a copy", r"flat = ", "its elements are taken out of it as numbers"),
+    (r"scipy", r"SciPy", r"flat\.size", "reshape refuses the rest, by a ValueError too"),
+)
+UNSEEN = (  # and the others: why the check cannot tell
+    (
+        r"numpy",
+        r"a guard left out",
+        r"np\.where",
+        "NumPy warns of a quotient that a `where` leaves out; the check listens to no warnings",
+    ),
+    (
+        r"numpy",
+        r"an input overwritten",
+        r"out \+ bias",
+        "it differs where inputs have two types, of which NumPy's printed code promises nothing",
+    ),
+    (
+        r"numpy",
+        r"a type of zeros",
+        r"np\.empty\(shape",
+        "it is an array without elements, of another type than float32",
+    ),
+    (
+        r"jax",
+        r"a narrower number",
+        r"subscripts",
+        "a float32 has all subscripts up to 16,777,216; the check draws no longer array",
+    ),
+    (
+        r"jax",
+        r"a promotion",
+        r"",
+        "of mixed dtypes JAX is asked for types and shapes, and not for values: they would be compiled once more",
+    ),
+    (r"scipy", r"a mask as a product", r"counts", "it differs where every target is ignored, where the loss is 0/0"),
+)
 HUNTED = """\
 [make_hunted.py](make_hunted.py) draws formulas of three kinds: scalars of 1 to 60 operations, equations with affine
 subscripts (strides, offsets, from the end, scattered), and blocks of statements with reductions, conditions and loops.
@@ -43,62 +128,104 @@ of tests/formulas.py, tests/test_random_formulas.py, or tests/frameworks/test_ra
 """
 
 
-def outcomes(row: tuple[str, str]) -> list[list[Any]]:
-    """What comes of the mutants of one function in one language, in a process that a mutant may crash.
+def outcomes(rows: list[tuple[str, str]]) -> list[list[Any]]:
+    """What comes of the mutants of functions in languages, in a process that a mutant may crash, or stop.
 
-    It is kept in build/trust: what was stopped goes on.
+    It is kept in build/trust, row by row: what was stopped goes on.
     """
-    kept = KEPT / f"{'_'.join(row)}.json"
-    if kept.exists():
-        return list(json.loads(kept.read_text(encoding="utf-8")))
-    found: list[list[Any]] = []
-    while True:
-        line = [sys.executable, __file__, "--row", *row, str(len(found))]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        for said in (json.loads(text) for text in done.stdout.splitlines() if text.startswith("[")):
-            if found and found[-1][-1] == "trying":
-                found.pop()
-            found.append(said)
-        if done.returncode == 0:
-            KEPT.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(found), encoding="utf-8")
-            return found
-        if done.returncode > 0 or not found or found[-1][-1] != "trying":
-            raise RuntimeError(f"{row}: {done.stderr}")
-        found[-1][-1] = True  # it crashed: nobody takes that for an agreement
+    KEPT.mkdir(parents=True, exist_ok=True)
+    left = [row for row in rows if not _kept(row).exists()]
+    found: list[list[Any]] = []  # of the first of those
+    while left:
+        tasks = [(*row, len(found) if row == left[0] else 0) for row in left]
+        line = [sys.executable, __file__, "--rows", json.dumps(tasks)]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as child:
+            stops = threading.Timer(SILENT, child.kill)
+            stops.start()
+            for text in child.stdout or ():
+                stops.cancel()
+                said = json.loads(text) if text.startswith("[") else None
+                if said == []:
+                    _kept(left.pop(0)).write_text(json.dumps(found), encoding="utf-8")
+                    found = []
+                elif said:
+                    if found and found[-1][-1] == "trying":
+                        found.pop()
+                    found.append(said)
+                stops = threading.Timer(SILENT, child.kill)
+                stops.start()
+            stops.cancel()
+        if child.returncode > 0:
+            raise RuntimeError(f"{left[0]}: the process ended")
+        if left and found and found[-1][-1] == "trying":
+            found[-1][-1] = True  # it crashed, or did not end: nobody takes that for an agreement
+    return [m for row in rows for m in json.loads(_kept(row).read_text(encoding="utf-8"))]
 
 
-def one_row(function: str, to: str, start: int) -> None:
-    """Print what comes of each mutant, from number `start` on."""
+def _kept(row: tuple[str, str]) -> Path:
+    return KEPT / f"{'_'.join(row)}.json"
+
+
+def every_row(tasks: list[tuple[str, str, int]]) -> None:
+    """Print what comes of each mutant, of each row from a number on."""
     warnings.simplefilter("ignore")  # a mutant may divide by zero
-    for m in list(mutants(function, to, MOST))[start:]:
-        words = [m.function, m.to, m.kind, m.before, m.after]
-        print(json.dumps([*words, "trying"]), flush=True)
-        print(json.dumps([*words, caught(m)]), flush=True)
+    for function, to, start in tasks:
+        for m in list(mutants(function, to, MOST))[start:]:
+            words = [m.function, m.to, m.kind, m.before, m.after]
+            print(json.dumps([*words, "trying"]), flush=True)
+            print(json.dumps([*words, caught(m)]), flush=True)
+        print("[]", flush=True)
 
 
 def mutation() -> str:
     """The table of mutants, and the survivors."""
-    with ThreadPoolExecutor(2) as pool:
-        found = [m for some in pool.map(outcomes, MORE) for m in some if m[-1] is not None]
+    kept = [row for row in MORE if _kept(row).exists()]
+    found = [m for m in outcomes(kept if "--kept" in sys.argv else list(MORE)) if m[-1] is not None]
+    same = [m for m in found if not m[-1] and _why(m, SAME)]
+    found = [m for m in found if m not in same]
     made, left = Counter(m[1] for m in found), [m for m in found if not m[-1]]
     lost = Counter(m[1] for m in left)
     rows = [(f"`{to}`", str(made[to]), str(made[to] - lost[to]), f"{1 - lost[to] / made[to]:.1%}") for to in made]
     total = len(found)
     rows.append(("all", str(total), str(total - len(left)), f"{1 - len(left) / total:.1%}"))
     kinds, missed = Counter(m[2] for m in found), Counter(m[2] for m in left)
+    edits = (PYTHON_EDITS.keys() | C_EDITS.keys()) - (KINDS.keys() | PYTHON_PATTERNS.keys() | PATTERNS.keys())
+    theirs = [m for m in found if m[2] in edits]
+    unseen = [m for m in theirs if not m[-1]]
     by_kind = [(kind, str(kinds[kind]), str(kinds[kind] - missed[kind])) for kind in kinds]
-    told = [
-        (f"{function}, `{to}`", kind, f"`{before}`", f"`{after}`", UNSEEN.get(kind, "**unexplained**"))
-        for function, to, kind, before, after, _ in left
-    ]
-    same = "".join(f"* {why}.\n" for _, _, why in EQUIVALENT)
-    return (
-        f"{table(('language', 'mutants', 'caught', ''), rows)}\n"
-        f"{table(('kind of mistake', 'made', 'caught'), by_kind)}\n"
-        f"Survivors:\n\n{table(('function', 'kind', 'printed', 'mutant', 'why'), told) if told else 'none.'}\n"
-        f"Mistakes that change no result are no mutants, and are left out:\n\n{same}"
+    heads = "function", "kind", "printed", "mutant", "why"
+    told, alike = (
+        table(
+            heads, [(f"{m[0]}, `{m[1]}`", m[2], *map(_code, m[3:5]), _why(m, rows) or "**unexplained**") for m in some]
+        )
+        if some
+        else "none.\n"
+        for some, rows in ((left, UNSEEN), (same, SAME))
     )
+    drawn = sum(1 for row in MORE if _kept(row).exists())
+    part = f"These are of {drawn} of {len(MORE)} rows of `MORE` in their order. " if drawn < len(MORE) else ""
+    never = "".join(f"* {why}.\n" for _, _, why in EQUIVALENT)
+    return (
+        f"{part}At most {MOST} of one function in one language, of as many kinds as there are.\n\n"
+        f"{table(('language', 'mutants', 'caught', ''), rows)}\n"
+        f"Of those kinds that were written down from the printed files alone, by someone who had not read the check "
+        f"({len(edits)} kinds): {len(theirs) - len(unseen)} of {len(theirs)}.\n\n"
+        f"{table(('kind of mistake', 'made', 'caught'), by_kind)}\n"
+        f"Survivors:\n\n{told}\n"
+        f"What compute the same are no mutants. These are not counted:\n\n{alike}\n"
+        f"and these are not even drawn:\n\n{never}"
+    )
+
+
+def _why(mutant: list[Any], rows: tuple[tuple[str, str, str, str], ...]) -> str:
+    """Why it is not caught; empty if no row tells."""
+    _, to, kind, before, _, _ = mutant
+    fit = (why for t, k, b, why in rows if re.fullmatch(t, to) and re.fullmatch(k, kind) and re.search(b, before))
+    return next(fit, "")
+
+
+def _code(text: str) -> str:
+    return "`" + text.replace("|", "\\|").replace("`", "'") + "`"
 
 
 def threats() -> str:
@@ -120,9 +247,8 @@ def threats() -> str:
 
 def main() -> None:
     """Write the file; `--threats` or `--mutants` makes only that part, and keeps the other."""
-    if "--row" in sys.argv:
-        function, to, start = sys.argv[-3:]
-        return one_row(function, to, int(start))
+    if "--rows" in sys.argv:
+        return every_row(json.loads(sys.argv[-1]))
     path = HERE / "trust.md"
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     kept = old.partition("\n## Threats\n")
@@ -142,7 +268,7 @@ MADE = """\
 Made by [make_trust.py](make_trust.py), by running what it says.
 
 The check is checked: one mistake is made in a printed file, and the ordinary `symgrad check` must refuse it. Mistakes
-are of the kinds in [tests/mutants.py](../tests/mutants.py): every place of a syntax tree that a kind fits is one, and
+are of the kinds in [tests/mistakes.py](../tests/mistakes.py): every place of a syntax tree that a kind fits is one, and
 some of them are drawn.
 """
 INPUT = """\

@@ -35,7 +35,7 @@ from ..source.tree import (
     statements_in,
 )
 from . import c_domain, c_vector
-from .c_batch import about_batch, again, some_only
+from .c_batch import about_batch, about_cotangents, again, refuse_null, some_only
 from .c_body import ELEMENT, WORKSPACES, Body
 from .c_expressions import Expressions
 from .c_names import File, Names
@@ -147,6 +147,9 @@ class Builder:
                 body = (some_only(point, parameters, counter, self._program), *body)
             if far is not None:
                 body = (*body, again(point, self._called(far), parameters, counter, self._program))
+        shapes = {p.tensor: self._table[name].shape for name, p in self._tensors.items() if p.role == "cotangent"}
+        counts = {n: build.as_kind(product(s), SIZE) for n, s in shapes.items() if not isinstance(product(s), Const)}
+        body = (*refuse_null(parameters, counts, used), *body)
         body = (*refused, Space(), *body) if refused else body
         body = (*body, Return(Number("0"))) if fails else body
         end = "_batch" if self._batch else ""
@@ -268,7 +271,7 @@ class Builder:
     def _about(self, parameters: Sequence[Parameter], macros: Sequence[Macro]) -> tuple[str, ...]:
         """What stands above the prototype."""
         if self._batch:
-            return about_batch(self._sizes[self._primal.packs[0]])
+            return about_batch(self._sizes[self._primal.packs[0]], parameters)
         lines = []
         names = {role: [p.name for p in parameters if p.role == role] for role in ("output", "gradient")}
         if names["output"]:
@@ -288,6 +291,7 @@ class Builder:
         if names["gradient"]:
             verb = "Add to" if self._options.accumulate else "Overwrite"
             lines.append(f"{verb} each gradient; pass NULL for one that is not needed.")
+            lines += about_cotangents(parameters)
         absent = [p.name for p in parameters if p.role == "input" and p.nullable]
         if absent:
             lines.append(f"{listed(absent)} may be absent: NULL.")

@@ -5,6 +5,7 @@ Loose (1e-6), but at sizes where blocks, strides and loops over dozens of elemen
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..expr import refs
 from ..ir import Function
 from .cases import Case
 from .domains import intervals
@@ -44,19 +46,42 @@ def adjoint_error(function: Function, artefact: Artefact, seed: int, full: bool 
 
     A kink between x - h u and x + h u may spoil an attempt: it fails only if three do.
     """
-    found = None
-    for attempt in range(3):
-        rng = np.random.default_rng([seed, attempt, 7])
-        with np.errstate(all="ignore"):  # a gradient may overflow where the output does not
-            found = _attempt(function, artefact, rng, full)
-        if found is None:
-            return None
-    return found
+    for options in _options(function, getattr(artefact, "traces", False)):
+        found = None
+        for attempt in range(3):
+            rng = np.random.default_rng([seed, attempt, 7])
+            with np.errstate(all="ignore"):  # a gradient may overflow where the output does not
+                found = _attempt(function, artefact, rng, full, options)
+            if found is None:
+                break
+        else:
+            return f"{found}{''.join(f', {name} = {value}' for name, value in options.items())}"
+    return None
 
 
-def drawn(function: Function, rng: np.random.Generator, full: bool = False) -> Iterator[Case]:
+def _options(function: Function, few: bool) -> Iterator[Mapping[str, Any]]:
+    """The declared options; of the integers in a size each one more, and one less where that is 1 at least, and all one
+    more: windows overlap, or leave a gap. A `few` of these, where a call is compiled for each."""
+    own = {o.name: o.default if isinstance(o.default, int) else float(o.default) for o in function.options}
+    yield own
+    shapes = [e for t in function.tensors for e in t.shape] + [s for e in function.statements for s in e.subscripts]
+    named = {r.name for r in refs(*shapes)}
+    moving = [o.name for o in function.options if o.dtype == "int" and o.name in named]
+    for name, step in itertools.product(() if few else moving, (1, -1)):
+        if own[name] + step > 0:
+            yield {**own, name: own[name] + step}
+    if moving if few else len(moving) > 1:
+        yield {name: value + 1 if name in moving else value for name, value in own.items()}
+
+
+def drawn(
+    function: Function,
+    rng: np.random.Generator,
+    full: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> Iterator[Case]:
     """Calls at real sizes, of one distribution after the other; nothing where that takes too long."""
-    options = {o.name: o.default if isinstance(o.default, int) else float(o.default) for o in function.options}
+    options = next(_options(function, True)) if options is None else options
     packs = dict.fromkeys(function.packs, (3, 17) if is_pointwise(function) else (3,))
     # a fallback of Python loops takes microseconds per point: real sizes only where that is affordable
     limit = COST * (5 if full else 1)
@@ -83,8 +108,10 @@ def draws_at(
             yield Case(inputs, options, {})
 
 
-def _attempt(function: Function, artefact: Artefact, rng: np.random.Generator, full: bool) -> str | None:
-    for case in drawn(function, rng, full):
+def _attempt(
+    function: Function, artefact: Artefact, rng: np.random.Generator, full: bool, options: Mapping[str, Any]
+) -> str | None:
+    for case in drawn(function, rng, full, options):
         inputs: Mapping[str, Any] = case.inputs
         out, saved = artefact.forward(*inputs.values(), **case.options)
         outs = out if len(function.outputs) > 1 else (out,)

@@ -1,9 +1,11 @@
 """Arguments that printed code must refuse whatever its numbers are: of another type, of a shape that fits no other, a
-grad_output that is not of the shape of its result, and gradients that are not told whether they are needed."""
+grad_output that is not of the shape of its result, and gradients that are not told whether they are needed. What it
+says of an argument must be so. And those that it must take: lists of numbers, where a language has arrays of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,13 @@ OTHERS: Mapping[str, tuple[Any, ...]] = {
     "int": (np.float64, np.bool_),
     "bool": (np.float64, np.int64),
 }
+EXTENT = re.compile(r"\b(\w+) has (?:\w+ = )?(-?\d+) (?:\(|in )axis (-?\d+)")  # in a message
+SHAPE = re.compile(r"\b(\w+) has shape (?:torch\.Size\()?[(\[]([\d, ]*)[)\]]")
 REFUSED = (TypeError, ValueError, IndexError, KeyError)  # what says that an argument is wrong, and not which code is
 
 
-def accepted(function: Function, artefact: Any, case: Case) -> Iterator[tuple[str, str]]:
-    """What is not refused, or not in words of the code's own: (the argument, what is wrong).
+def accepted(function: Function, artefact: Any, case: Case, to: str) -> Iterator[tuple[str, str]]:
+    """What is not refused, or not in words of the code's own, or refused wrongly: (the argument, what is wrong).
 
     case  a correct call, with every input
     """
@@ -31,6 +35,27 @@ def accepted(function: Function, artefact: Any, case: Case) -> Iterator[tuple[st
     yield from _inputs(function, _called(function, artefact) if framework else artefact.forward, case)
     if has_backward(function) and not framework:
         yield from _cotangents(function, artefact, case)
+    if to in ("numpy", "scipy"):
+        yield from _lists(function, artefact.forward, case)
+
+
+def _lists(function: Function, call: Call, case: Case) -> Iterator[tuple[str, str]]:
+    """Lists of numbers, in place of arrays."""
+    given = {n: None if v is None or not np.size(v) else np.asarray(v).tolist() for n, v in case.inputs.items()}
+    inputs = {n: v if given[n] is None else given[n] for n, v in case.inputs.items()}
+    try:
+        with np.errstate(all="ignore"):
+            wanted, found = (_results(call(*some.values(), **case.options)[0]) for some in (case.inputs, inputs))
+    except Exception as error:
+        yield function.name, f"of lists of numbers, raises {type(error).__name__}: {_line(error)}"
+        return
+    for name, a, b in zip(function.outputs, found, wanted, strict=True):
+        if not np.array_equal(a, b, equal_nan=True):
+            yield name, "is another, where the inputs are lists of numbers"
+
+
+def _results(out: Any) -> Sequence[Any]:
+    return out if isinstance(out, tuple) else (out,)
 
 
 def _called(function: Function, artefact: Any) -> Call:
@@ -71,14 +96,26 @@ def _refused(
         with np.errstate(all="ignore"):
             call(*inputs.values(), **case.options)
     except kind as error:
-        if name in str(error):
+        wrong = "" if re.search(rf"\b{name}\b", str(error)) else "does not say which argument is wrong"
+        wrong = wrong or ("says of an argument what is not so" if _false(str(error), inputs) else "")
+        if not wrong:
             return
-        found = f"raises {type(error).__name__}, and does not say which argument is wrong: {_line(error)}"
+        found = f"raises {type(error).__name__}, and {wrong}: {_line(error)}"
     except Exception as error:
         found = f"raises {type(error).__name__}, not {kind.__name__}: {_line(error)}"
     else:
         found = "is not refused"
     yield name, f"{said} {found}"
+
+
+def _false(said: str, inputs: Mapping[str, Any]) -> bool:
+    """Whether a message has another shape of an argument, or of one of its axes, than the argument has."""
+    given = {n: np.shape(v) for n, v in inputs.items() if v is not None}
+    shapes = [(n, tuple(map(int, re.findall(r"\d+", text)))) for n, text in SHAPE.findall(said)]
+    extents = [(n, int(extent), int(axis)) for n, extent, axis in EXTENT.findall(said)]
+    wrong = [n for n, shape in shapes if n in given and given[n] != shape]
+    wrong += [n for n, extent, axis in extents if n in given and given[n][axis] != extent]
+    return bool(wrong)
 
 
 def _line(error: Exception) -> str:
@@ -97,13 +134,16 @@ def _cotangents(function: Function, artefact: Any, case: Case) -> Iterator[tuple
     def backward(some: list[Any], needs: tuple[bool, ...]) -> str:
         try:
             with np.errstate(all="ignore"):
-                artefact.backward(saved, tuple(some) if len(some) > 1 else some[0], needs)
+                artefact.backward(saved, tuple(some) if len(seeds) > 1 else some[0], needs)
         except REFUSED:
             return ""
         except Exception as error:
             return f"raises {type(error).__name__}: {_line(error)}"
         return "is not refused"
 
+    for some in ([], [*seeds, seeds[0]]) if len(seeds) > 1 else ():
+        if found := backward(some, needs):
+            yield "grad_output", f"with {len(some)} places for {len(seeds)} results {found}"
     for k, seed in enumerate(seeds):
         name = f"grad_{function.outputs[k]}" if len(seeds) > 1 else "grad_output"
         own = np.shape(outs[k])

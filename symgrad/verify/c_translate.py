@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from pycparser import c_ast, c_generator, c_parser
@@ -18,6 +18,7 @@ from . import c_functions, c_threads
 from .c_expressions import Expressions
 from .c_threads import walk
 from .c_types import DOUBLE, INT, SIZE, Parameter, Unit, element_type, is_narrow, unknown
+from .rounding import FUNCTIONS
 from .text import Fault
 
 _TRUTHS = ("<", ">", "<=", ">=", "==", "!=", "&&", "||")
@@ -31,6 +32,9 @@ def translate(source: str, local: Mapping[str, str]) -> Unit:
     except Exception as error:  # pycparser's ParseError, or a RecursionError
         raise Fault(f"pycparser cannot read the file: {error}") from error
     unit = Unit(local=local)
+    functions = [item.decl if isinstance(item, c_ast.FuncDef) else item for item in tree.ext]
+    if not any(_of_floats(n) for f in functions if isinstance(f.type, c_ast.FuncDecl) for n in walk(f.type)):
+        _refuse_floats(tree, {f.name for f in functions})
     bodies = []
     for item in tree.ext:
         if isinstance(item, c_ast.Typedef):
@@ -50,6 +54,21 @@ def translate(source: str, local: Mapping[str, str]) -> Unit:
     for item in bodies:
         _Body(unit, item).translate()
     return unit
+
+
+def _of_floats(node: Any) -> bool:
+    return isinstance(node, c_ast.IdentifierType) and "float" in node.names
+
+
+def _refuse_floats(tree: Any, own: Container[str]) -> None:
+    """In a file whose functions take and give doubles, nothing is rounded to a float."""
+    for node in walk(tree):
+        literal = isinstance(node, c_ast.Constant) and node.type == "float" and node.value[-1] in "fF"
+        called = node.name.name if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID) else ""
+        rounds = called not in own and called not in FUNCTIONS and called.removesuffix("f") in FUNCTIONS
+        if literal or rounds or _of_floats(node):
+            said = node.value if literal else called or "what is declared"
+            raise Fault(f"line {getattr(node.coord, 'line', '?')}: {said} is a float, in a file of doubles")
 
 
 def _refuse_narrow(function: Any) -> None:

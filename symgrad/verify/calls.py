@@ -19,14 +19,15 @@ class Alone:
     """One function of an artefact as its forward: it saves nothing."""
 
     def __init__(self, artefact: Any, name: str, function: Valued) -> None:
-        self._artefact, self._name, self._function = artefact, name, function
+        self._artefact, self._function = artefact, function
+        self.called = name
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._artefact, name)
 
     def without(self, *names: str) -> Alone:
         """The same, which is not asked for these results."""
-        return Alone(self._artefact.without(*names), self._name, self._function)
+        return Alone(self._artefact.without(*names), self.called, self._function)
 
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         """What it returns, out of its tuples."""
@@ -37,7 +38,7 @@ class Alone:
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """What it returns."""
-        return getattr(self._artefact, self._name)(*inputs, **options)
+        return getattr(self._artefact, self.called)(*inputs, **options)
 
     def backward(self, *given: Any) -> Any:
         """There is none."""
@@ -242,7 +243,9 @@ def _omitted(call: Call) -> list[tuple[str, str]]:
     shape = np.shape(call.outputs[0])
     grads = _again(call, None)
     if isinstance(grads, Exception):
-        return [("grad_output", f"may be omitted for a scalar, and raises {_told(grads)}")] * (not shape)
+        said = "may be omitted for a scalar, and" if not shape else "was omitted, and that"
+        told = not shape or not isinstance(grads, (TypeError, ValueError))
+        return [("grad_output", f"{said} raises {_told(grads)}")] * told
     if shape:
         return [("grad_output", f"was omitted for an output of shape {shape}, and nothing was raised")]
     ones = _again(call, np.ones((), call.dtype))

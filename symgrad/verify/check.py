@@ -262,10 +262,11 @@ class _Checking:
 
     def _excuses(self, text: Text | None) -> None:
         """What overflows is excused only where the same formula, in the words of another language, may do so too."""
-        if not self.excuses or self.origin is not None:
+        if not self.excuses:
             return
         cases = {case.number: case for *_, case in self.excuses}
         for language, files, heads in self.others():
+            heads = heads if self.origin is None else Alone.heads(heads, self.origin.printed)
             scratch = Findings(self.function.name, language, self.seed)
             with rounding(DOUBLE, PRECISIONS[0]):
                 written = TEXTS[language](self.function, files, heads, self._users())
@@ -293,7 +294,7 @@ class _Checking:
         example = None if self.text is None else self.text.example
         if text is not None and example is not None:
             self._calling("refusals", example)
-            asked = refusals(self.declaration, text, self.artefact, self.to, example, self.strict)
+            asked = refusals(self.declaration, text, self.artefact, example, self.strict)
             for stage, said, case in asked:
                 self.found.fail(stage, self.function.name, said, case)
 
@@ -458,7 +459,7 @@ class _Checking:
                 self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
                 self.found.lose(stage, name, judged, case)
-                asked = judged.excused and limits.format is DOUBLE and not case.label.endswith("edges")
+                asked = judged.excused and limits.format is DOUBLE
                 if asked and self.language == self.to and len(self.excuses) < EXCUSES:
                     self.excuses.append((stage, name, judged, case))
             elif (stage.startswith("float64") or self.single) and judged.ulps > self.found.worst.ulps:
@@ -501,13 +502,14 @@ class _Checking:
                 self.found.fail(stage, where, said, None)
 
     def _arguments(self, text: Text | None) -> None:
-        self._called_plainly("arguments", lambda case: accepted(self.function, self.artefact, case))
+        self._called_plainly("arguments", lambda case: accepted(self.function, self.artefact, case, self.to))
 
     def _transforms(self, text: Text | None) -> None:
-        if not has_backward(self.function):
+        if getattr(self.function, "sparse", None) is not None:
             return
+        empty = next((c for c in self.cases if c.label == "a size of 0"), None)
         self._called_plainly(
-            "transforms", lambda case: transformed(self.function, self.artefact, self.to, case, self.seed)
+            "transforms", lambda case: transformed(self.function, self.artefact, self.to, case, empty, self.seed)
         )
 
     def _called_plainly(self, stage: str, asked: Callable[[Case], Iterator[tuple[str, str]]]) -> None:

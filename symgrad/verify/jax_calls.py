@@ -17,7 +17,7 @@ from ..ops.primitive import primitives
 from .adjoint import TOLERANCE
 from .cases import Case
 from .symmetric import directions, symmetric_inputs
-from .text import differentiable
+from .text import differentiable, flat, has_backward
 
 ROWS = 2  # of what is mapped
 STEP = 1e-5
@@ -36,7 +36,7 @@ class JaxCalls:
 
         self.jax, self.function, self.artefact, self.case = jax, function, artefact, case
         self.rng = np.random.default_rng([seed, 19])
-        self.named = getattr(artefact.module, function.name)
+        self.named = getattr(artefact.module, getattr(artefact, "called", function.name))
         self.names = [n for n in function.inputs if case.inputs.get(n) is not None]
         self.reals = [n for n in differentiable(function) if n in self.names]
         self.integers = [n for n in self.names if n not in self.reals]
@@ -45,7 +45,8 @@ class JaxCalls:
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong, of everything that is asked."""
-        for ask in (self._traced, self._mapped, self._static, self._promotes, self._twice):
+        both = [self._traced, self._twice] if has_backward(self.function) else []
+        for ask in [self._mapped, self._static, self._promotes, self._lists, *both]:
             try:
                 with self.jax.enable_x64(True):
                     found = [*ask()]
@@ -56,8 +57,7 @@ class JaxCalls:
 
     def called(self, arrays: Mapping[str, Any]) -> list[Any]:
         """The results, of inputs by name."""
-        result = self.named(*(arrays.get(n) for n in self.function.inputs), **self.case.options)
-        return list(result) if isinstance(result, tuple) else [result]
+        return flat((self.named(*(arrays.get(n) for n in self.function.inputs), **self.case.options),))
 
     def real(self, arrays: Mapping[str, Any]) -> tuple[Any, ...]:
         """The results that are real numbers."""
@@ -65,7 +65,10 @@ class JaxCalls:
         return tuple(results[k] for k in self.outputs)
 
     def pulled(self, arrays: Mapping[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
-        """The real results, and a gradient of each input for a grad_output of ones; of integers, as JAX has it."""
+        """The real results, and a gradient of each input for a grad_output of ones; of integers, as JAX has it; of what
+        is derived, the values alone."""
+        if not has_backward(self.function):
+            return self.real(arrays), [self.jax.numpy.asarray(a) for a in arrays.values()]
         results, pull = self.jax.vjp(lambda *some: self.real(dict(zip(arrays, some, strict=True))), *arrays.values())
         return results, list(pull(tuple(self.jax.numpy.ones_like(r) for r in results)))
 
@@ -105,6 +108,15 @@ class JaxCalls:
             given = [self.arrays.get(n) for n in self.function.inputs]
             self.jax.jit(self.named, static_argnames=tuple(self.case.options)).trace(*given, **self.case.options)
         yield from ()
+
+    def _lists(self) -> Iterator[Fault]:
+        """a call with lists of numbers"""
+        given = {n: a.tolist() if a.size else a for n, a in self.arrays.items()}
+        found = self.jax.eval_shape(lambda: self.called(given))
+        wanted = self.shaped(self.called, self.arrays)
+        for name, a, b in zip(self.function.outputs, found, wanted, strict=True):
+            if a.shape != b.shape:
+                yield name, f"is {a.shape} where the inputs are lists of numbers, not {b.shape}"
 
     def _promotes(self) -> Iterator[Fault]:
         """a call with inputs of two dtypes"""
@@ -160,6 +172,6 @@ class JaxCalls:
                 yield "J^T v", f"changes by {left:.12g} along a direction, and by its own gradient by {right:.12g}"
 
 
-def jax_faults(function: Function, artefact: Any, case: Case, seed: int) -> Iterator[Fault]:
+def jax_faults(function: Function, artefact: Any, case: Case, empty: Case | None, seed: int) -> Iterator[Fault]:
     """What is wrong with a printed function of JAX at a case where all of its results are numbers."""
     yield from JaxCalls(function, artefact, case, seed).faults()

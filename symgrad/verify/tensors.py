@@ -78,7 +78,6 @@ class Tensors(Sampler):
     def __init__(self, declaration: Declaration, full: bool, seed: int) -> None:
         super().__init__(declaration, full, seed)
         self.matrices = _matrices(self.function)
-        self.ignored = ignored(self.function, self.options)
         self.small = choose(self.function, self.options, self.rng)
 
     def cases(self) -> Iterator[Case | None]:
@@ -97,20 +96,23 @@ class Tensors(Sampler):
             yield self._tensor_case(row)
         if self._shifted():
             yield self._tensor_case(Row("rows far below 0", "far below"))
+            if len(differentiable(self.function)) > 1:
+                yield self._tensor_case(Row("products far below 0", "offset"), change=self._opposed)
         for value in (False, True) if any(self.function.table[n].dtype == "bool" for n in self.function.inputs) else ():
             yield self._tensor_case(Row("conditions that are all the same"), change=partial(self._alike, value))
         if self.function.domain:
             yield from (self._tensor_case(Row("bounds of the domain", "bounds")) for _ in range(2))
-        if self.ignored:
-            yield self._tensor_case(Row("subscripts left out"), change=self._left_out)
+        left_out = partial(self._left_out, self.options)
+        if ignored(self.function, self.options):
+            yield self._tensor_case(Row("subscripts left out"), change=left_out)
         for present in patterns[1:]:
-            yield self._tensor_case(Row("optional inputs"), present=present)
+            yield self._tensor_case(Row("optional inputs"), present=present, change=left_out)
         ones = dict.fromkeys(small, 1)
         if not (self.costly and ones == small and not self.function.packs):  # it would be the same once more
             yield self._tensor_case(Row("sizes 1", pack="none", empty=True), ones)
         for options in self._other_options():
             sizes = choose(self.function, options, self.rng)
-            yield self._tensor_case(Row("options"), sizes, options=options)
+            yield self._tensor_case(Row("options"), sizes, options=options, change=partial(self._left_out, options))
         nothing = dict.fromkeys(self.function.packs, 0)
         empty = Row("a size of 0", "positive", empty=True)
         if nothing and defined(self.function, {**nothing, **small}, self.options):
@@ -178,20 +180,27 @@ class Tensors(Sampler):
         used = {n.op for e in self.function.statements for n in postorder(e.body) if isinstance(n, Apply)}
         return bool(reduced & EXTREMES) or ("sum" in reduced and "exp" in used and bool(used & {"div", "log"}))
 
+    def _opposed(self, inputs: Inputs) -> Inputs:
+        """Every other real input with its sign changed."""
+        names = [n for n in differentiable(self.function)[1::2] if inputs[n] is not None]
+        return {**inputs, **{n: -np.asarray(inputs[n]) for n in names}}
+
     def _alike(self, value: bool, inputs: Inputs) -> Inputs:
         """Every condition true, or every one false."""
         given = {n: a for n, a in inputs.items() if a is not None and self.function.table[n].dtype == "bool"}
         return {**inputs, **{n: np.full_like(a, value) for n, a in given.items()}}
 
-    def _left_out(self, inputs: Inputs) -> Inputs:
+    def _left_out(self, options: Mapping[str, Any], inputs: Inputs) -> Inputs:
         """Integers in the first places that the formula does not read as subscripts, where there are such."""
-        for name, values in self.ignored.items():
+        for name, values in ignored(self.function, options).items():
+            if inputs[name] is None:
+                continue
             for place, value in enumerate(values):
                 changed = np.array(inputs[name])
                 if place < changed.size - 1:
                     changed.reshape(-1)[place] = value
                     others = {**inputs, name: changed}
-                    inputs = others if self._valid(others, self.options) else inputs
+                    inputs = others if self._valid(others, options) else inputs
         return inputs
 
     def _rows_of_zero(self, inputs: Inputs) -> Inputs:

@@ -20,7 +20,7 @@ from ..ops.primitive import primitives
 from .adjoint import TOLERANCE
 from .cases import Case
 from .symmetric import directions, symmetric_inputs
-from .text import differentiable
+from .text import differentiable, flat, has_backward
 
 CLOSE = 1e-9  # relative, of the largest element: the same operations in another order, in float64
 SINGLE = 1e-5  # the same in float32, and far below the rounding of a bfloat16
@@ -48,7 +48,9 @@ class TorchCalls:
         self.rng = np.random.default_rng([seed, 19])
         self.options = dict(case.options)
         self.names = [n for n in function.inputs if case.inputs.get(n) is not None]
+        self.named = getattr(artefact.module, getattr(artefact, "called", function.name))
         self.reals = [n for n in differentiable(function) if n in self.names]
+        self.pulling = self.reals if has_backward(function) else []  # those whose gradients are asked for
         self.integers = [n for n in self.names if n not in self.reals]
         self.tensors = {n: torch.from_numpy(np.array(case.inputs[n])) for n in self.names}
         self.outputs = [k for k, n in enumerate(function.outputs) if function.table[n].dtype == "real"]
@@ -58,9 +60,11 @@ class TorchCalls:
     def faults(self, compiled: bool) -> Iterator[Fault]:
         """What is wrong, of everything that is asked; of compiled C, what it promises."""
         self.own_dtypes = not compiled
-        asked = [self._unused, self._alone, self._layouts, self._integers, self._promotes, self._autocast]
+        asked = [self._alone, self._unset, self._layouts, self._integers, self._promotes, self._autocast]
         asked += [] if compiled else [self._half]
-        if not compiled and self.outputs and _read_off(self.function):
+        if not self.pulling and self.reals:
+            asked += [] if _read_off(self.function) else [self._traced, self._devices, self._batched]
+        elif not compiled and self.outputs and _read_off(self.function):
             asked += [self._twice]
         elif not compiled and self.outputs:
             asked += [self._mapped]
@@ -70,6 +74,14 @@ class TorchCalls:
             # torch 2 does not map what saves for forward mode, too, where its backward is not mapped with it
             pushed = any("jvp" in vars(c) for c in vars(self.artefact.module).values() if isinstance(c, type))
             asked += [] if pushed else [self._batched]
+        yield from self._faults([self._unused, *asked] if self.pulling else asked)
+
+    def elsewhere(self) -> Iterator[Fault]:
+        """What is wrong on another device."""
+        own = primitives(*(e.body for e in self.function.statements)) or hasattr(self.artefact.module, "_in_domain")
+        yield from self._faults([] if own or _read_off(self.function) or not self.outputs else [self._devices])
+
+    def _faults(self, asked: Sequence[Callable[[], Iterator[Fault]]]) -> Iterator[Fault]:
         for ask in asked:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of autocast on devices that are not there
@@ -83,18 +95,16 @@ class TorchCalls:
 
     def called(self, tensors: Mapping[str, Tensor]) -> list[Tensor]:
         """The results, of inputs by name."""
-        named = getattr(self.artefact.module, self.function.name)
-        result = named(*(tensors.get(n) for n in self.function.inputs), **self.options)
-        return list(result) if isinstance(result, tuple) else [result]
+        return flat((self.named(*(tensors.get(n) for n in self.function.inputs), **self.options),))
 
     def gradients(
         self, tensors: Mapping[str, Tensor], seeds: Sequence[Tensor] | None = None
     ) -> tuple[list[Tensor], list[Tensor]]:
         """The real results and the gradients of each real input; zeros for one that torch gives none."""
-        moved = {n: t.detach().requires_grad_() if n in self.reals else t for n, t in tensors.items()}
+        moved = {n: t.detach().requires_grad_() if n in self.pulling else t for n, t in tensors.items()}
         results = self.called(moved)
         results = [results[k] for k in self.outputs]
-        return results, self.pulled(results, [moved[n] for n in self.reals], seeds)
+        return results, self.pulled(results, [moved[n] for n in self.pulling], seeds)
 
     def pulled(
         self, results: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor] | None = None, **how: Any
@@ -122,7 +132,7 @@ class TorchCalls:
 
     @property
     def _gradients(self) -> list[str]:
-        return [f"grad_{n}" for n in self.reals]
+        return [f"grad_{n}" for n in self.pulling]
 
     # what is asked
 
@@ -147,8 +157,16 @@ class TorchCalls:
         found = [results[k] for k in self.outputs]
         yield from self._differing(found, [w.detach() for w in wanted], self._results, "under torch.no_grad()")
         for name, result in zip(self._results, wanted, strict=True):
-            if self.reals and not result.requires_grad:
+            if self.pulling and not result.requires_grad:
                 yield name, "requires no gradient, though the inputs do"
+
+    def _unset(self) -> Iterator[Fault]:
+        """a call where memory that is not set has no numbers"""
+        wanted = self.gradients(self.tensors)
+        with _unset(self.torch):
+            found = self.gradients(self.tensors)
+        names = [*self._results, *self._gradients]
+        yield from self._differing([*found[0], *found[1]], [*wanted[0], *wanted[1]], names, "in memory that is not set")
 
     def _layouts(self) -> Iterator[Fault]:
         """a call with transposed arrays, and a grad_output with strides of 0"""
@@ -175,14 +193,15 @@ class TorchCalls:
     def _promotes(self) -> Iterator[Fault]:
         """a call with inputs of two dtypes"""
         torch = self.torch
-        for name in dict.fromkeys((*self.reals[:1], *self.reals[-1:])) if len(self.reals) > 1 else ():
-            mixed = {n: t.float() if n == name else t for n, t in self.tensors.items()}
-            same = {n: t.double() if n == name else t for n, t in mixed.items()}
+        ends = dict.fromkeys((*self.reals[:1], *self.reals[-1:])) if len(self.reals) > 1 else ()
+        for some in [*([n] for n in ends), *([m for m in self.reals if m != n] for n in ends)]:
+            mixed = {n: t.float() if n in some else t for n, t in self.tensors.items()}
+            same = {n: t.double() if n in some else t for n, t in mixed.items()}
             results, found = self.gradients(mixed)
             others, wanted = self.gradients(same)
-            wanted = [g.to(mixed[n].dtype) for n, g in zip(self.reals, wanted, strict=True)]
-            names, said = [*self._results, *self._gradients], f"where {name} alone is {torch.float32}"
-            close = [CLOSE] * len(others) + [SINGLE if n == name else CLOSE for n in self.reals]
+            wanted = [g.to(mixed[n].dtype) for n, g in zip(self.pulling, wanted, strict=True)]
+            names, said = [*self._results, *self._gradients], f"where {' and '.join(some)} alone is {torch.float32}"
+            close = [CLOSE] * len(others) + [SINGLE if n in some else CLOSE for n in self.pulling]
             for a, b, what, near in zip([*results, *found], [*others, *wanted], names, close, strict=True):
                 yield from self._differing([a], [b], [what], said, near)
 
@@ -192,11 +211,17 @@ class TorchCalls:
         single = {n: t.float() if n in self.reals else t for n, t in self.tensors.items()}
         wanted = self.gradients(single)
         names = [*self._results, *self._gradients]
+        watch = _casting(torch)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             results, grads = self.gradients(single)
         close = SINGLE
         if self.own_dtypes and any(r.dtype == torch.bfloat16 for r in results):  # the type that products have there
             results, close = [r.float() if r.dtype == torch.bfloat16 else r for r in results], HALF
+        else:
+            with torch.autocast("cpu", dtype=torch.bfloat16), watch:
+                self.called(single)
+        for said in watch.said:
+            yield self.function.name, f"calls {said} under torch.autocast, which has another type on other devices"
         yield from self._differing([*results, *grads], [*wanted[0], *wanted[1]], names, "under torch.autocast", close)
 
     def _half(self) -> Iterator[Fault]:
@@ -226,22 +251,22 @@ class TorchCalls:
         torch = self.torch
         sets = [tuple(self.reals), tuple(self.names)]
         if len(self.outputs) == 1:  # torch counts a result that is the same in each row once too often
-            sets += [(*self.reals[:1],), tuple(self.integers)]
+            sets += [(*self.reals[:1],), (*self.reals[-1:],), tuple(self.integers)]
         for some in [s for s in dict.fromkeys(sets) if s]:
             stacked = {n: torch.stack(self._rows(n)) for n in some}
-            stacked = {n: t.requires_grad_(n in self.reals) for n, t in stacked.items()}
-            alone = {n: t.detach().requires_grad_(n in self.reals) for n, t in self.tensors.items()}
+            stacked = {n: t.requires_grad_(n in self.pulling) for n, t in stacked.items()}
+            alone = {n: t.detach().requires_grad_(n in self.pulling) for n, t in self.tensors.items()}
 
             def call(*mapped: Tensor, some: Sequence[str] = some, rest: Any = alone) -> tuple[Tensor, ...]:
                 results = self.called({**rest, **dict(zip(some, mapped, strict=True))})
                 return tuple(results[k] for k in self.outputs)
 
             results = torch.func.vmap(call)(*stacked.values())
-            inputs = [stacked.get(n, alone.get(n)) for n in self.reals]
+            inputs = [stacked.get(n, alone.get(n)) for n in self.pulling]
             found = self.pulled(results, inputs, [torch.stack([s] * ROWS) for s in self.seeds])
             each = [self.gradients({**self.tensors, **{n: t[r] for n, t in stacked.items()}}) for r in range(ROWS)]
             wanted = [torch.stack(rows) for rows in zip(*(values for values, _ in each), strict=True)]
-            for name, rows in zip(self.reals, zip(*(grads for _, grads in each), strict=True), strict=True):
+            for name, rows in zip(self.pulling, zip(*(grads for _, grads in each), strict=True), strict=True):
                 wanted.append(torch.stack(rows) if name in stacked else sum(rows))
             said = f"under torch.vmap over {' and '.join(some)}"
             yield from self._differing([*results, *found], wanted, [*self._results, *self._gradients], said)
@@ -249,7 +274,7 @@ class TorchCalls:
     def _mapped(self) -> Iterator[Fault]:
         """torch.func.vmap of the gradients that torch.func.vjp gives"""
         torch = self.torch
-        sets = [(*self.reals[:1],), tuple(self.reals), tuple(self.names), tuple(self.integers)]
+        sets = [(*self.reals[:1],), (*self.reals[-1:],), tuple(self.reals), tuple(self.names), tuple(self.integers)]
         for some in [s for s in dict.fromkeys(sets) if s]:
             stacked = {n: torch.stack(self._rows(n)) for n in some}
 
@@ -401,11 +426,45 @@ def _devices(torch: Any) -> Any:
     return Watch()
 
 
-def torch_faults(function: Function, artefact: Any, case: Case, seed: int) -> Iterator[Fault]:
-    """What is wrong with a printed function of torch at a case where all of its results are numbers."""
+def _casting(torch: Any) -> Any:
+    """A mode that says which function of torch makes numbers of a tensor where autocast may choose another type."""
+
+    class Watch(torch.overrides.TorchFunctionMode):  # type: ignore[misc]  # as above
+        def __init__(self) -> None:
+            super().__init__()
+            self.said: list[str] = []
+
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = function(*args, **(kwargs or {}))
+            made = torch.is_tensor(found) and found.is_floating_point() and not any(found is a for a in args)
+            if made and torch.is_autocast_enabled("cpu"):
+                self.said = [*self.said, getattr(function, "__name__", str(function))][:1]
+            return found
+
+    return Watch()
+
+
+def _unset(torch: Any) -> Any:
+    """A mode in which new memory that nothing is written to is NaN."""
+
+    class Unset(torch.overrides.TorchFunctionMode):  # type: ignore[misc]  # as above
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = function(*args, **(kwargs or {}))
+            if getattr(function, "__name__", "") in ("empty", "new_empty", "empty_like") and found.is_floating_point():
+                found.fill_(float("nan"))
+            return found
+
+    return Unset()
+
+
+def torch_faults(function: Function, artefact: Any, case: Case, empty: Case | None, seed: int) -> Iterator[Fault]:
+    """What is wrong with a printed function of torch at a case where all of its results are numbers, and on another
+    device at one with a size of 0."""
     yield from TorchCalls(function, artefact, case, seed).faults(False)
+    if empty is not None:
+        yield from TorchCalls(function, artefact, empty, seed).elsewhere()
 
 
-def torch_c_faults(function: Function, artefact: Any, case: Case, seed: int) -> Iterator[Fault]:
+def torch_c_faults(function: Function, artefact: Any, case: Case, empty: Case | None, seed: int) -> Iterator[Fault]:
     """The same of operators of torch that call compiled C: for these there is no gradient of a gradient."""
     yield from TorchCalls(function, artefact, case, seed).faults(True)

@@ -18,17 +18,23 @@ from .jax_calls import jax_faults
 from .torch_calls import torch_c_faults, torch_faults
 
 PACK = (2, 3)  # points: what takes its axes for one is seen
-FAULTS: Mapping[str, Callable[[Function, Any, Case, int], Iterator[tuple[str, str]]]] = {
+FAULTS: Mapping[str, Callable[[Function, Any, Case, Case | None, int], Iterator[tuple[str, str]]]] = {
     "torch": torch_faults,
     "torch_c": torch_c_faults,
     "jax": jax_faults,
 }
 
 
-def transformed(function: Function, artefact: Artefact, to: str, case: Case, seed: int) -> Iterator[tuple[str, str]]:
-    """What is wrong: (place, in words)."""
+def transformed(
+    function: Function, artefact: Artefact, to: str, case: Case, empty: Case | None, seed: int
+) -> Iterator[tuple[str, str]]:
+    """What is wrong: (place, in words).
+
+    case   a correct call, with every input
+    empty  one with a size of 0, if there is any
+    """
     if to in FAULTS:
-        yield from FAULTS[to](function, artefact, case, seed)
+        yield from FAULTS[to](function, artefact, case, empty, seed)
 
 
 def example(
