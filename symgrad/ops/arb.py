@@ -39,8 +39,8 @@ def _ball(x: Any) -> Any:
 
 
 def bessel_k(n: int, x: Any, scaled: bool = False) -> Any:
-    """K(x) of an order, or exp(x) K(x), in balls: by that of order 0, as I0 K1 + I1 K0 = 1/x. Arb's own is a limit in the
-    order where x is some hundreds, of minutes."""
+    """K(x) of an order, or exp(x) K(x), in balls: by that of order 0, as I0 K1 + I1 K0 = 1/x. Arb's own takes minutes
+    where x is some hundreds."""
     low = x.bessel_k(0, scaled=scaled)
     if n == 0:
         return low
@@ -58,17 +58,15 @@ def _named(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     return by_arb(compute, lambda *args: getattr(mp, name)(*args))
 
 
-# by their names in mpmath, which SymPy prints its derivatives in
-BY_ARB: Mapping[str, Callable[..., Any]] = {
-    name: _named(name, compute)
-    for name, compute in {
-        "besseli": lambda n, x: x.bessel_i(n),
-        "besselj": lambda n, x: x.bessel_j(n),
-        "besselk": bessel_k,
-        "bessely": lambda n, x: x.bessel_y(n),
-        "erfc": lambda x: x.erfc(),
-        "erfinv": lambda x: x.erfinv(),
-        "psi": _polygamma,
-        "zeta": lambda s, x: flint.arb(s).zeta(x),
-    }.items()
+_COMPUTED: Mapping[str, Callable[..., Any]] = {
+    "besseli": lambda n, x: x.bessel_i(n),
+    "besselj": lambda n, x: x.bessel_j(n),
+    "besselk": bessel_k,
+    "bessely": lambda n, x: x.bessel_y(n),
+    "erfc": lambda x: x.erfc(),
+    "erfinv": lambda x: x.erfinv(),
+    "psi": _polygamma,
+    "zeta": lambda s, x: flint.arb(s).zeta(x),
 }
+# by their names in mpmath, which SymPy prints its derivatives in
+BY_ARB: Mapping[str, Callable[..., Any]] = {name: _named(name, compute) for name, compute in _COMPUTED.items()}
