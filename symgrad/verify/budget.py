@@ -1,8 +1,8 @@
 """How long a check may take where nobody has said so, and what of its sample is looked at then.
 
-What takes long is the truth and the text in multiple precision. What they took for the first case tells what they will
-take for the others: if that is more than SECONDS for all of them, the most telling ones come first, and what is dear
-and does not fit any more is left out. It is the processor's time, and not that of a clock: a busy machine looks at the
+What takes long is the truth and the text in multiple precision. What they took for one case tells what they will take
+for the others: if that is more than SECONDS for all of them, the most telling ones come first, and what does not fit
+any more is left out. It is the processor's time, and not that of a clock: a busy machine looks at the
 same points.
 """
 
@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from math import inf
 from time import process_time
 
-from ..ir import Function, bind
 from ..records import dataclass
 from .cases import Case
-from .sizes import cost
 
 SECONDS = 2.0  # of the processor, for what grows with the function: beside it a check imports, compiles, and calls
 # the labels of cases that each see mistakes of their own; the others follow in their order
@@ -32,33 +31,26 @@ class Budget:
     limit  seconds; None: all cases are looked at, in their order
     """
 
-    function: Function
     limit: float | None = SECONDS
     spent: float = 0.0
-    work: float = 0.0
     left_out: list[Case] = field(default_factory=list)
 
     def chosen(self, cases: Sequence[Case]) -> Iterator[Case]:
         """The cases to look at, one after the other; what is done with one until the next is asked for counts."""
-        waiting = list(cases)
+        limit = inf if self.limit is None else self.limit
+        waiting, each = list(cases), 0.0  # seconds for an operation
         while waiting:
             case = waiting.pop(0)
-            work = self._work(case)
-            if self.limit is not None and self.spent + work * self.spent / (self.work or 1) > self.limit:
+            if self.spent + each * case.work > limit:
                 self.left_out.append(case)
                 continue
             start = process_time()
             yield case
-            self.spent += process_time() - start
-            first, self.work = not self.work, self.work + work
-            if first and self.limit is not None:
-                whole = self.spent / self.work * sum(map(self._work, waiting))
-                if self.spent + whole > self.limit:
-                    waiting.sort(key=_rank)
-
-    def _work(self, case: Case) -> float:
-        """The operations of one evaluation of the formula."""
-        return 1 + cost(self.function, bind(self.function, case.inputs), case.options)
+            took = process_time() - start
+            self.spent += took
+            each = took / case.work if case.work else each
+            if self.spent + each * sum(c.work for c in waiting) > limit:
+                waiting.sort(key=_rank)
 
     def __str__(self) -> str:
         """What was left out, in words; empty where nothing was."""

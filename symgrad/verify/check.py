@@ -180,7 +180,7 @@ class _Checking:
 
     def __post_init__(self) -> None:
         self.declaration = Declaration(self.function)
-        self.budget = Budget(self.function)
+        self.budget = Budget()
         self.rng = np.random.default_rng([self.seed, 3])
         self.found = Findings(self.function.name, self.to, self.seed)
         self.single = bool(getattr(self.artefact, "single", False))  # it knows no other numbers than float32
