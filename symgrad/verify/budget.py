@@ -56,7 +56,8 @@ class Budget:
         """What was left out, in words; empty where nothing was."""
         labels = ", ".join(dict.fromkeys(case.label for case in self.left_out))
         count = sum(case.count for case in self.left_out)
-        return f"not looked at, to take no more than seconds: {count} points ({labels}); --full does" * bool(count)
+        points = f"{count} point{'s' * (count != 1)}"
+        return f"not looked at, to take no more than seconds: {points} ({labels}); --full does" * bool(count)
 
 
 def _rank(case: Case) -> int:
