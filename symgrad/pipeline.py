@@ -189,8 +189,9 @@ def check(
 ) -> Report:
     """Print, load and check; return the Report. `full` takes minutes where the default takes about a second.
 
-    After `seconds` the check ends; the report says then how much was checked, and is not `ok`. Another `seed` draws
-    other points; `case` asks for one of them alone, as a failure names it.
+    Of a large function the default looks at the most telling points alone, for some seconds, and the report says which
+    it has left out. With `seconds` it looks at all; the check ends then, says how much was checked, and is not `ok`.
+    Another `seed` draws other points; `case` asks for one of them alone, as a failure names it.
     """
     own, options = _asked(declaration, static)
     result = printed(own, to, options)

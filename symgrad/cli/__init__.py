@@ -210,6 +210,9 @@ def check(**asked: Any) -> None:
     units in the last place, and what failed where. Writes no files. C needs a C compiler; without one the exit code is
     2. It is 3 where nothing disagrees and the time of some check ran out; its report says how much was checked.
 
+    Of a large function only the most telling points are looked at, for some seconds; the report says which were not.
+    --full and --seconds look at all of them.
+
     --full adds to random points, ties, edges and sizes 0 and 1: the kinks of every operator in the formula and the
     floats beside them, each input at 800 and -800 where the function has a value there, float32 at all of these, each
     size 1 by itself, strided, reversed, transposed and broadcast arrays, a huge grad_output, and every subset of

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from time import perf_counter
 from typing import Any
-
-import click
 
 from ..backends import takers
 from ..errors import CompilerError, MachineError, UnsupportedError
@@ -17,9 +13,8 @@ from ..pipeline import Printed, printed, printed_together, refuse_without_domain
 from ..pipeline import verified as verified_code
 from ..records import dataclass, replace
 from ..verify import Report
+from .progress import Progress, quietly
 from .targets import resolve
-
-PATIENCE = 1.0  # seconds of a check before it says how far it is
 
 
 def ways_of(to: str, ways: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,10 +60,11 @@ class Outcome:
     to: str = ""
 
 
-def verified(function: Function, printing: Printed, **how: Any) -> Outcome:
-    """Load and check what was printed; `how`, as `symgrad.verify.check` is told."""
+def verified(function: Function, printing: Printed, doing: Callable[[str], None] = quietly, **how: Any) -> Outcome:
+    """Load and check what was printed; `how`, as `symgrad.verify.check` is told. `doing` is told what is being done."""
     to = printing.backend.name
     try:
+        doing("loading")
         artefact = printing.load()
     except MachineError as error:
         return Outcome(lacking=str(error))
@@ -77,7 +73,7 @@ def verified(function: Function, printing: Printed, **how: Any) -> Outcome:
     except ImportError as error:
         said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
         return Outcome(lacking=said)
-    return Outcome(verified_code(function, printing, artefact, **how))
+    return Outcome(verified_code(function, printing, artefact, watch=doing, **how))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +93,16 @@ class Checks:
         """The code of the functions that are asked for."""
         return Printings(resolve(self.targets, self.stabilize).functions, dict(self.options))
 
-    def one(
-        self, printings: Printings, number: int, to: str, watch: Callable[[Report], None] | None = None
-    ) -> Outcome:
+    def one(self, printings: Printings, number: int, to: str, doing: Callable[[str], None] = quietly) -> Outcome:
         """Print and check one function in one language."""
         function = printings.functions[number]
         try:
+            doing("deriving and printing")
             printing = printings(number, to)
         except UnsupportedError as error:
             return Outcome(refused=str(error), function=function.name, to=to)
-        how = {"full": self.full, "seconds": self.seconds, "seed": self.seed, "case": self.case, "watch": watch}
-        found = verified(function, printing, **how)
+        how = {"full": self.full, "seconds": self.seconds, "seed": self.seed, "case": self.case}
+        found = verified(function, printing, doing, **how)
         return replace(found, function=function.name, to=to)
 
     def outcomes(self, jobs: int) -> Iterator[Outcome]:
@@ -116,11 +111,11 @@ class Checks:
         functions = printings.functions
         refuse_without_domain(functions, "strict_domain" in dict(self.options))
         tasks = [(number, to) for number in range(len(functions)) for to in self.languages]
-        progress = _Progress(len(tasks))
+        progress = Progress(len(tasks))
         if jobs == 1:
             for number, to in tasks:
-                progress.show(f"{functions[number].name}   {to}")
-                outcome = self.one(printings, number, to, progress.points)
+                progress.next(f"{functions[number].name}   {to}")
+                outcome = self.one(printings, number, to, progress.doing)
                 progress.done()
                 yield outcome
             return
@@ -128,7 +123,7 @@ class Checks:
             try:
                 waiting: list[Future[Outcome]] = [pool.submit(_task, *task) for task in tasks]
                 for future, (number, to) in zip(waiting, tasks, strict=True):
-                    progress.show(f"{functions[number].name}   {to}")
+                    progress.next(f"{functions[number].name}   {to}")
                     outcome = future.result()
                     progress.done()
                     yield outcome
@@ -149,31 +144,3 @@ def _task(number: int, to: str) -> Outcome:
     checks, printings = _asked
     return checks.one(printings, number, to)
 
-
-class _Progress:
-    """A line on a terminal that says what is being checked; it is gone before anything else is written."""
-
-    def __init__(self, count: int) -> None:
-        self.count, self.number = count, 0
-        self.terminal = sys.stderr.isatty()
-        self.what, self.start = "", 0.0
-
-    def show(self, what: str) -> None:
-        self.number += 1
-        self.what, self.start = what, perf_counter()
-        if self.count > 1:
-            self._line("")
-
-    def points(self, report: Report) -> None:
-        """How far a check is, where it takes long enough to be asked."""
-        if perf_counter() - self.start > PATIENCE:
-            self._line(f"   {report.points} of {report.planned} points")
-
-    def _line(self, more: str) -> None:
-        number = f"{self.number} of {self.count}   " if self.count > 1 else ""
-        if self.terminal:
-            click.echo(f"\r\033[K{number}{self.what}{more}", nl=False, err=True)
-
-    def done(self) -> None:
-        if self.terminal:
-            click.echo("\r\033[K", nl=False, err=True)

@@ -20,6 +20,7 @@ from . import text
 from .checking import Checks, Outcome, Printings, verified
 from .files import File, abandoned, difference, leftovers, placed, refuse, write
 from .junit import junit
+from .progress import Progress
 from .targets import Targets, resolve
 
 FINDING, UNFINISHED = 1, 3
@@ -172,14 +173,17 @@ def _each(
     functions: Sequence[Function], languages: Sequence[str], ways: Ways, refused: list[str]
 ) -> Iterator[tuple[Function, list[Printed]]]:
     """Each function with its code in each language that has words for all of it; what the others say is kept."""
-    printings = Printings(functions, ways)
+    printings, progress = Printings(functions, ways), Progress(len(functions))
     for number, function in enumerate(functions):
         found: list[Printed] = []
+        progress.next(function.name)
         for to in languages:
+            progress.doing(f"{to}   deriving and printing")
             try:
                 found.append(printings(number, to))
             except UnsupportedError as error:
                 refused.append(str(error))
+        progress.done()
         yield function, found
 
 
@@ -200,7 +204,10 @@ def _report_line(
 ) -> None:
     """Check, say so in one line, and keep what is wrong for later."""
     width = max(map(len, languages))
-    outcome = verified(function, printing)
+    progress = Progress(1)
+    progress.next(f"{function.name}   {printing.backend.name}")
+    outcome = verified(function, printing, progress.doing)
+    progress.done()
     if outcome.report is not None:
         click.echo("\n".join(text.checked(outcome.report, width)))
         if not outcome.report.ok:

@@ -12,8 +12,10 @@ from typing import Any
 
 from ..expr import HALF, ZERO, Expr, apply, const, ref, select
 from ..later import flint, mp, mpmath, sympy
+from .arb import BY_ARB
 from .row import Helper, Op, Polynomial, everywhere, function, special
 
+_erfc_value, _erfinv_value = BY_ARB["erfc"], BY_ARB["erfinv"]
 _pi = apply("pi")
 _ROOT2 = apply("sqrt", 2)
 _x, _left, _right, _coarse, _bell, _t, _p, _y = map(ref, ("x", "left", "right", "coarse", "bell", "t", "p", "y"))
@@ -63,7 +65,7 @@ def _scaled(x: Any) -> Any:
         return mp.nan if mp.isnan(x) else mpmath.mpf(0) if x > 0 else mp.inf
     if x < 0 or x * x < 2 * mp.prec + 64:
         with mp.workprec(mp.prec + 2 * max(0, int(mp.mag(x))) + 16 if x else mp.prec):
-            found = mp.exp(x**2) * mp.erfc(x)
+            found = mp.exp(x**2) * _erfc_value(x)
         return +found
     total, term, n = mpmath.mpf(1), mpmath.mpf(1), 1
     while abs(term) > mpmath.ldexp(1, -mp.prec - 8):
@@ -76,7 +78,7 @@ def _hazard(u: Any) -> Any:
     """2/sqrt(pi) exp(-u**2)/erfc(u)."""
     if u > 0:
         return 2 / (mp.sqrt(mp.pi) * _scaled(u))
-    return 2 * _bell_value(u) / (mp.sqrt(mp.pi) * mp.erfc(u))
+    return 2 * _bell_value(u) / (mp.sqrt(mp.pi) * _erfc_value(u))
 
 
 def _bell_value(u: Any) -> Any:
@@ -231,10 +233,10 @@ NORMAL: tuple[Op, ...] = (
     function("erfcx", lambda x, y: 2 * x * y - 2 / _root(_pi), lambda x: sympy.exp(x**2) * sympy.erfc(x), _scaled,
              spell={**everywhere("erfcx"), **special("erfcx")}, helper=_ERFCX, nonnegative=True, monotone=-1,
              ball=lambda x: (x * x).exp() * x.erfc()),
-    function("erfinv", lambda x, y: _root(_pi) / 2 * apply("exp", y**2), spell=special("erfinv"), domain="-1 < x < 1",
-             inside=(0,), monotone=1, series=False, single=True),
+    function("erfinv", lambda x, y: _root(_pi) / 2 * apply("exp", y**2), value=_erfinv_value, spell=special("erfinv"),
+             domain="-1 < x < 1", inside=(0,), monotone=1, series=False, single=True),
     function("ndtr", lambda x, y: _gauss(x), lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
-             lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
+             lambda x: _erfc_value(-x / mp.sqrt(2)) / 2,
              spell={"numpy": "special.ndtr", "jax": "_ndtr", "c": "ndtr", "c batches": "vector_ndtr"}, helper=_NDTR,
              expand=lambda x: apply("erfc", -x / _ROOT2) / 2, nonnegative=True, monotone=1,
              ball=_tail_in_balls),
@@ -256,6 +258,6 @@ NORMAL: tuple[Op, ...] = (
              spell=everywhere("erfc_hazard"), helper=_ERFC_HAZARD, nonnegative=True, monotone=1,
              ball=lambda x: 2 / flint.arb.pi().sqrt() * (-x * x).exp() / x.erfc()),
     function("ndtri", lambda x, y: _root(2 * _pi) * apply("exp", y**2 / 2),
-             lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1), lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
+             lambda x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1), lambda x: mp.sqrt(2) * _erfinv_value(2 * x - 1),
              spell=special("ndtri"), domain="0 < x < 1", inside=(0.5,), monotone=1, series=False),
 )  # fmt: skip

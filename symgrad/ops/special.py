@@ -13,8 +13,10 @@ from typing import Any
 from ..errors import UnsupportedError
 from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, ref, select, value_of
 from ..later import mp, mpmath, sympy
+from .arb import BY_ARB, bessel_k, by_arb
 from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, jump, log, nonzero, origin, real, special
 
+_psi, _hurwitz_zeta, _besseli = (BY_ARB[name] for name in ("psi", "zeta", "besseli"))
 _pi = apply("pi")
 _size, _near, _far = map(ref, ("size", "near", "far"))
 
@@ -52,13 +54,13 @@ def _zeta(s: Any, x: Any) -> Any:
     if _pole(x) or s <= 1:
         return mp.nan
     whole = s == mp.floor(s)
-    return (-1) ** int(s) * mp.psi(int(s) - 1, x) / mp.factorial(s - 1) if whole else mp.zeta(s, x)
+    return (-1) ** int(s) * _psi(int(s) - 1, x) / mp.factorial(s - 1) if whole else _hurwitz_zeta(s, x)
 
 
 def _polygamma(n: Any, x: Any) -> Any:
     if _pole(x) or n < 0 or n != mp.floor(n):
         return mp.nan
-    return mp.psi(int(n), x)
+    return _psi(int(n), x)
 
 
 def _by_zeta(n: Expr, x: Expr) -> Expr:
@@ -111,13 +113,15 @@ def _refused() -> Expr:
 
 
 def _incomplete(upper: bool) -> Callable[[Any, Any], Any]:
+    part = by_arb(
+        lambda a, x: (x.gamma_upper if upper else x.gamma_lower)(a, regularized=1),
+        lambda a, x: mp.gammainc(a, *((x, mp.inf) if upper else (0, x)), regularized=True),
+    )
+
     def value(a: Any, x: Any) -> Any:
         if a <= 0 or x < 0 or mp.isinf(a):
             return mp.nan
-        if mp.isinf(x):
-            return mpmath.mpf(upper == 0)
-        ends = (x, mp.inf) if upper else (0, x)
-        return mp.gammainc(a, *ends, regularized=True)
+        return mpmath.mpf(upper == 0) if mp.isinf(x) else part(a, x)
 
     return value
 
@@ -139,40 +143,21 @@ def _bessel(kind: str, order: int, value: Callable[[Any], Any], slope: Callable[
 
 
 def _at(order: int, name: str) -> Callable[[Any], Any]:
-    """A Bessel function in mpmath, 0 at infinity."""
-    return lambda x: mpmath.mpf(0) if mp.isinf(x) else getattr(mp, name)(order, x)
-
-
-def _k_near_0(order: int, x: Any) -> Any:
-    """K(x) by its series, which does not cancel before 1."""
-    apart = mp.log(x / 2) + mp.euler
-    total, term, harmonic, k = mpmath.mpf(0), mpmath.mpf(1), mpmath.mpf(order) / 2, 1
-    while mp.mag(term) > -mp.prec - 10:
-        total += term * (2 * (apart - harmonic) if order else harmonic - apart)
-        term *= x * x / (4 * k * (k + order))
-        harmonic += (mpmath.mpf(1) / k + mpmath.mpf(1) / (k + order)) / 2
-        k += 1
-    return 1 / x + x / 4 * total if order else total
+    """A Bessel function, 0 at infinity."""
+    return lambda x: mpmath.mpf(0) if mp.isinf(x) else BY_ARB[name](order, x)
 
 
 def _k(order: int, scaled: bool) -> Callable[[Any], Any]:
-    """K(x), or exp(x) K(x): for mpmath it is a limit in the order, of seconds. The integral of
-    exp(-x cosh(t)) cosh(order t) from 0 on, by the trapezoidal rule: with steps of 2 pi y/e it is off by about
-    exp(-e + x (1 - cos(y))), for any y below pi/2."""
+    """K(x), or exp(x) K(x)."""
+    inside = by_arb(
+        lambda x: bessel_k(order, x, scaled),
+        lambda x: (exponential(x) if scaled else 1) * mp.besselk(order, x),
+    )
 
     def value(x: Any) -> Any:
         if not (x > 0 and mp.isfinite(x)):
             return mpmath.mpf(0) if x > 0 else mp.inf if x == 0 else mp.nan
-        if x < 1:
-            return (mp.exp(x) if scaled else 1) * _k_near_0(order, x)
-        digits = (mp.prec + 20) * mp.ln2
-        step = 2 * mp.pi * min(mp.pi / 2, mp.sqrt(digits / x)) / (2 * digits)
-        total, term, t = mpmath.mpf(0), mpmath.mpf(1) / 2, step
-        while mp.mag(term) > -mp.prec - 10:
-            total += term
-            term = mp.exp(-2 * x * mp.sinh(t / 2) ** 2) * mp.cosh(order * t)
-            t += step
-        return step * total * (1 if scaled else exponential(-x))
+        return inside(x)
 
     return value
 
@@ -200,17 +185,17 @@ SPECIAL: tuple[Op, ...] = (
        spell={"numpy": "special.zeta", "torch": "_hurwitz", "jax": "_hurwitz"},
        domain="x > 1, and y not 0, -1, -2, ...", series=False),
     # modified Bessel functions
-    function("bessel_i0", lambda x, y: apply("bessel_i1", x), lambda x: sympy.besseli(0, x), lambda x: mp.besseli(0, x),
+    function("bessel_i0", lambda x, y: apply("bessel_i1", x), lambda x: sympy.besseli(0, x), lambda x: _besseli(0, x),
              spell=special("i0"), inside=(0,), nonnegative=True),
     function("bessel_i1", lambda x, y: select(apply("eq", x, 0), HALF, apply("bessel_i0", x) - y / nonzero(x)),
-             lambda x: sympy.besseli(1, x), lambda x: mp.besseli(1, x), spell=special("i1"), inside=(0,),
+             lambda x: sympy.besseli(1, x), lambda x: _besseli(1, x), spell=special("i1"), inside=(0,),
              monotone=1),
     function("bessel_i0e", lambda x, y: apply("bessel_i1e", x) - apply("sign", x) * y,
              lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(0, x),
-             lambda x: exponential(-abs(x)) * mp.besseli(0, x),
+             lambda x: exponential(-abs(x)) * _besseli(0, x),
              spell=special("i0e"), kinks=jump("x == 0", lambda x: bool(x == 0), 0), nonnegative=True),
     function("bessel_i1e", _slope_of_i1e, lambda x: sympy.exp(-sympy.Abs(x)) * sympy.besseli(1, x),
-             lambda x: exponential(-abs(x)) * mp.besseli(1, x), spell=special("i1e"), series=False),
+             lambda x: exponential(-abs(x)) * _besseli(1, x), spell=special("i1e"), series=False),
     # Bessel functions
     _bessel("j", 0, _at(0, "besselj"), lambda x, y: -apply("bessel_j1", x), "bessel_j"),
     _bessel("j", 1, _at(1, "besselj"),

@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Function
+from ..ir import Function, bind
 from ..records import dataclass, replace
 from .domains import at_bounds
 from .draws import edges
 from .logarithms import logarithms
 from .reference import Declaration
 from .rounding import DOUBLE, SINGLE
+from .sizes import cost
 from .symmetric import symmetric_inputs
 from .text import Array, Values, differentiable, full_shape, has_backward
 
-LONG = 1500  # operations from which on one point takes a second
+LONG = 1500  # operations of the equations at one point each, from which on few points are asked
+DEAR = 5000  # of one evaluation, from which on what is asked several times of others is asked once
 HUGE = 1e30  # of a grad_output; a float32 has it too
 
 
@@ -33,7 +35,7 @@ class Case:
     packed   the first axis of every array counts independent points
     strided  inputs and grad_output are broadcast views with stride 0
     single   every number is a float32
-    costly   an evaluation takes seconds: what is asked several times of others is asked once
+    work     the operations of one evaluation of the formula
     """
 
     inputs: Values
@@ -45,12 +47,12 @@ class Case:
     packed: bool = False
     strided: bool = False
     single: bool = False
-    costly: bool = False
+    work: int = 0
 
     @property
     def often(self) -> int:
         """How often that is asked which is asked several times."""
-        return 1 if self.costly else 3
+        return 1 if self.work > DEAR else 3
 
 
 LARGEST = float(np.finfo(np.float32).max) / 2  # of float32, after any rounding
@@ -183,7 +185,6 @@ class Sampler(ABC):
         self.logs = logarithms(self.function)
         self.numbers = itertools.count()
         self.turns = itertools.count()
-        self.costly = False
 
     @abstractmethod
     def cases(self) -> Iterator[Case | None]:
@@ -208,7 +209,8 @@ class Sampler(ABC):
                 seed = seed.astype(np.float32).astype(np.float64)
             cotangents[name] = seed
         number, strided = next(self.numbers), row.strided or row.strided_seed
-        return Case(inputs, numbers, cotangents, number, row.label, count, packed, strided, row.single, self.costly)
+        work = cost(self.function, bind(self.function, inputs), numbers)
+        return Case(inputs, numbers, cotangents, number, row.label, count, packed, strided, row.single, work)
 
     def _edges(self, single: bool) -> list[float]:
         """The edges of this function; of a float32, those that it has."""

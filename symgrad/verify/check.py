@@ -27,6 +27,7 @@ from ..source.tree import Function as Head
 from . import process
 from .adjoint import Artefact, adjoint_error, drawn
 from .arguments import accepted
+from .budget import Budget
 from .c_contract import wrong_products
 from .c_matrix import CMatrix
 from .c_text import CText
@@ -80,7 +81,7 @@ def check(
     seconds: float | None = None,
     case: int | None = None,
     strict: bool = False,
-    watch: Callable[[Report], None] | None = None,
+    watch: Callable[[str], None] = lambda doing: None,
     others: Callable[[], Iterable[Written]] = tuple,
     built: Mapping[str, str] | None = None,
     printed: bool = False,
@@ -94,10 +95,11 @@ def check(
     origin   what the function is derived of: its values alone are printed, and compared with the derivatives of that
     full     the long matrix: see `pointwise`, `tensors`, LAYOUTS and `combinations`
     seed     the same seed gives the same points
-    seconds  the time that it may take; the report says what was not checked then
+    seconds  the time that it may take; the report says what was not checked then. None: what is long is left out by its
+             `Budget`, but with `full`
     case     only the case with this number
     strict   numbers outside of the domain are refused
-    watch    gets the report as far as it is known, after every case
+    watch    is told what is being done
     others   gives the same function as it is written elsewhere: what overflows there too, must
     built    the files that the artefact was built of, if these are not the ones that are executed
     printed  whether it promises what printed code does: to refuse arguments of other types and shapes, and that its
@@ -115,9 +117,11 @@ def check(
     checking = _Checking(*told, others=others, built=built, printed=printed)
 
     def heard(heading: str, said: Any) -> None:
-        if watch is not None and heading == "report":
+        if heading == "doing":
             watch(said)
 
+    if full or seconds is not None or case is not None:
+        checking.budget.limit = None
     checking.prepare()
     if not process.possible() or getattr(artefact, "threads", False):  # a copy has no threads
         end = None if seconds is None else start + seconds
@@ -176,6 +180,7 @@ class _Checking:
 
     def __post_init__(self) -> None:
         self.declaration = Declaration(self.function)
+        self.budget = Budget()
         self.rng = np.random.default_rng([self.seed, 3])
         self.found = Findings(self.function.name, self.to, self.seed)
         self.single = bool(getattr(self.artefact, "single", False))  # it knows no other numbers than float32
@@ -211,6 +216,7 @@ class _Checking:
         """Check everything, until there are failures enough, or the time is over."""
         self.tell = tell
         before = len(self.known.facts)
+        self.tell("doing", "drawing the points")
         if self.known.sample is None:
             self.known.sample = sample(self.declaration, self.full, self.seed)
         points = self.known.sample
@@ -223,7 +229,7 @@ class _Checking:
         self.found.discarded = points.discarded
         self.found.planned = sum(case.count for case in points.cases)
         self.cases = points.cases
-        for case in points.cases:
+        for case in self.budget.chosen(points.cases):
             if len(self.found.failures) >= ENOUGH or (self.text is not None and self.text.endless):
                 break
             if end is not None and perf_counter() > end:
@@ -233,6 +239,7 @@ class _Checking:
             self.found.points += case.count
             tell("report", self.found.report())
         else:
+            self.found.left_out = str(self.budget)
             self._once()
         if len(self.known.facts) > before:
             tell("known", self.known)
@@ -257,6 +264,7 @@ class _Checking:
         others = () if self.single else (self._excuses, self._sanitized, *both, *promised)
         for ask in (self._derivatives, self._refusals, self._products, self._structure, *others):
             if not self.found.failures:
+                self.tell("doing", ask.__name__.strip("_"))
                 ask(None if self.text is None else self.text.text)
         self.tell("calling", None)
 
@@ -312,13 +320,19 @@ class _Checking:
 
     # one point
 
+    def _doing(self, case: Case, what: str) -> None:
+        number = next(k for k, c in enumerate(self.cases, 1) if c.number == case.number)
+        self.tell("doing", f"case {number} of {len(self.cases)}, {case.label}: {what}")
+
     def _case(self, case: Case) -> None:
+        self._doing(case, "the formula in many digits")
         fact = self._fact(case)
         found, condition = fact.truth, fact.condition
         self.found.undecided += found.undecided
         for name, said, part in fact.disagreements:
             self.found.fail("witnesses", name, said, part)
         chosen = SINGLE if self.single else DOUBLE
+        self._doing(case, "the text in many digits")
         bounds = self._bounds(case, found, chosen)
         if self.text is not None and bounds is None and case.label != "a size of 0":  # where a text may refuse, too
             return
@@ -327,6 +341,7 @@ class _Checking:
         if not (case.strided or rounded):
             for name, said in disagreements(self.function, case, found.outputs, condition):
                 self.found.fail("NumPy", name, said, case)
+        self._doing(case, "the code")
         self._artefact(_Point(case, found, bounds, condition, chosen))
         if case.single and differentiable(self.function) and self.to != "c":
             self._artefact(_Point(case, found, self._bounds(case, found, SINGLE), condition, SINGLE))

@@ -124,7 +124,7 @@ class Execution:
             if said is not None:
                 self.found.fail(f"text{variant}", self.function.name, said, case)
         subsets = combinations(self.function, self.full) if has_backward(self.function) else []
-        for needs in subsets[:2] if case.costly else subsets:  # the artefact is asked for all of them
+        for needs in subsets[:2] if case.often == 1 else subsets:  # the artefact is asked for all of them
             with rounding(DOUBLE, bits) as notes:
                 grads = self.text.backward(variant, saved, case.seeds, needs)
             keys = {n: gradient_key(n, found.outputs) for n in grads}

@@ -74,7 +74,7 @@ def same_as(case: Case) -> object:
     """What is equal for cases of which the same is known."""
     arrays = (*sorted(case.inputs.items()), *sorted(case.seeds.items()))
     told = tuple((n, None if a is None else (np.shape(a), np.asarray(a).tobytes())) for n, a in arrays)
-    return told, repr(sorted(case.options.items())), case.count, case.packed, case.costly
+    return told, repr(sorted(case.options.items())), case.count, case.packed, case.often
 
 
 # a broadcast view keeps its strides of 0

@@ -18,6 +18,7 @@ from mpmath import mp
 from ..expr import ZERO
 from ..later import sympy
 from ..ops import OPS, ROWS
+from ..ops.arb import BY_ARB
 from ..ops.primitive import Primitive
 
 Partial = Callable[..., Any]
@@ -70,7 +71,7 @@ def _compiled(derivative: Any, symbols: tuple[Any, ...]) -> Partial | int | None
         return int(derivative)
     power = sympy.Function("power")
     derivative = derivative.replace(lambda e: e.is_Pow and not e.exp.is_Number, lambda e: power(*e.args))
-    return sympy.lambdify(symbols, derivative, modules=[_STEPS, "mpmath"])  # type: ignore[no-any-return]
+    return sympy.lambdify(symbols, derivative, modules=[_STEPS, BY_ARB, "mpmath"])  # type: ignore[no-any-return]
 
 
 def at_kink(op: str, args: tuple[Any, ...]) -> tuple[Any, ...] | None:

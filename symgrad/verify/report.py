@@ -18,7 +18,7 @@ SHOWN = 6  # elements of an array, failures of a report
 MOST = 53  # bits that a double has to lose
 WIDE = 48  # characters of a point in one line
 HUGE = 5000  # bits before the point, or zeros after it, of a number that is not written out
-COUNTED = ("function", "target", "points", "discarded", "undecided", "worst", "stopped", "planned")
+COUNTED = ("function", "target", "points", "discarded", "undecided", "worst", "stopped", "planned", "left_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ class Report:
     accuracy   what the losses come to
     stopped    why not everything was checked; empty if it was
     planned    how many points there are
+    left_out   which of them were not looked at, for lack of time, in words; empty if none were
     command    what makes it again, where that is known
     remark     what else is to be known of how it was checked
     """
@@ -109,6 +110,7 @@ class Report:
     seconds: float = field(default=0.0, compare=False)
     stopped: str = ""
     planned: int = 0
+    left_out: str = ""
     command: str = ""
     remark: str = ""
 
@@ -124,7 +126,7 @@ class Report:
             head += "agrees with the formula and J^T v   "
             head += f"{self.points} points, worst error {worst} ulps"
             lost = f"accuracy: {self._lost()}" if self.accuracy.points else ""
-            return "\n".join([head, *(f"  {line}" for line in (lost, self.remark) if line)])
+            return "\n".join([head, *(f"  {line}" for line in (lost, self.left_out, self.remark) if line)])
         if not self.failures:
             done = f"{self.points} of {self.planned} points agree" if self.points else "no point was compared"
             return f"{head}NOT FINISHED   {done}; {self.stopped}, and the rest was not checked"
@@ -156,6 +158,7 @@ def joined(function: str, reports: Sequence[Report]) -> Report:
         failures=tuple(told),
         losses=tuple(f for r in reports for f in r.losses),
         stopped=next((r.stopped for r in reports if r.stopped), ""),
+        left_out=next((r.left_out for r in reports if r.left_out), ""),
         **{n: sum(getattr(r, n) for r in reports) for n in ("points", "discarded", "undecided", "planned", "seconds")},
     )
 
@@ -210,7 +213,7 @@ class Findings:
         self.accuracy = Accuracy()
         self.worst = Worst()
         self.points = self.planned = self.undecided = self.discarded = 0
-        self.stopped = ""
+        self.stopped = self.left_out = ""
 
     def report(self) -> Report:
         """What was found."""

@@ -66,6 +66,20 @@ def below(array: Array) -> list[Array]:
     return found
 
 
+def holds_below(array: Array, holds: Callable[[Array], bool]) -> bool:
+    """Whether something holds of `array`, or of anything that it is computed from; what several share is asked once."""
+    seen: set[int] = set()
+    stack = [array]
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            if holds(node):
+                return True
+            seen.add(id(node))
+            stack += children(node)
+    return False
+
+
 def sizes_in(items: Iterable[object]) -> list[Expr]:
     """The integer expressions in the items of an index."""
     several = (p for item in items for p in (parts(item) if isinstance(item, Slice) else (item,)))

@@ -12,7 +12,7 @@ from ...ir import Dtype, Equation, Tensor
 from ...records import dataclass, replace
 from ..program import Step
 from .affine import linear, product
-from .below import below, plain_number
+from .below import holds_below, plain_number
 from .elements import Perhaps, Piece, Point, Run, Split, Turned, in_slices, trimmed_items
 from .layout import is_pack, pack_of
 from .spell import Speller
@@ -167,7 +167,7 @@ class Fills:
 
 def _is_number(value: Value) -> bool:
     """Whether it is one number, and no array of rank 0."""
-    return not value.axes and not any(isinstance(a, Var) and not a.number for a in below(value.array))
+    return not value.axes and not holds_below(value.array, lambda a: isinstance(a, Var) and not a.number)
 
 
 def _padded(items: Sequence[Array], axis: int, rank: int) -> Pad | None:
