@@ -13,7 +13,7 @@ def _promoted(*arrays):
 
 
 def _wide(dtype):
-    """Return the type in which numbers of a type are added up: float32 for half precision."""
+    """Return the type in which numbers are added up: float32 for half precision."""
     return jnp.promote_types(dtype, jnp.float32)
 
 

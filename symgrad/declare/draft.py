@@ -79,8 +79,7 @@ class Draft:
         self.on_demand: set[str] = set()  # what may be computed only where branches that read it are taken
         self.quotients: list[Quotient] = []  # a//S that must have no rest
         self.lengths: list[tuple[Expr, Expr]] = []  # a size, and the product that it must be
-        self.conditions: list[Expr] = []  # on sizes
-        self.asked: list[Expr] = []  # what a declaration itself requires of sizes and options
+        self.conditions: list[Expr] = []  # that a declaration requires of sizes and options
         self.scratch = False  # only how far indices run is asked: an index may be called as a tensor is
 
     # declaring
@@ -158,7 +157,6 @@ class Draft:
         for size, factors in self.lengths:
             yield apply("eq", size, factors)
         yield from self.conditions
-        yield from self.asked
 
     # equations
 

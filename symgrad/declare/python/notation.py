@@ -57,8 +57,8 @@ def require(condition: Any, said: str = "") -> None:
     if isinstance(body, Const):
         if body is ZERO or body.value == 0:
             raise ShapeError(f"{draft.name}: needs {said or 'what sg.require asks of its fixed options'}.")
-    elif body not in draft.asked:
-        draft.asked.append(body)
+    elif body not in draft.conditions:
+        draft.conditions.append(body)
 
 
 def _index(name: str, extent: int | str | Array | None) -> IndexValue:

@@ -17,6 +17,7 @@ from ...expr import (
     const,
     indices,
     is_exact,
+    is_short,
     postorder,
     ref,
     refs,
@@ -33,6 +34,7 @@ from ..conditions import all_of
 
 Extents = Mapping[Index, Expr]
 NO_INDEX: Extents = {}
+SHORT = 2  # operations of an extent that is written where it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +199,8 @@ class Sizes:
         return facts.nonnegative(form) or Domain.of(box, where, facts).entails(Affine(form))
 
     def count(self, i: Index, extent: Expr) -> Expr:
-        """`extent` as a number that is not negative; one that may be gets a name."""
-        if self.not_negative(extent):
+        """`extent` as a number that is not negative; one that may be, or is long, gets a name."""
+        if self.not_negative(extent) and is_short(extent, SHORT):
             return extent
         if extent.key not in self.counts:
             return self.named(self.names.new(f"count_{i.name}"), extent)
