@@ -7,9 +7,9 @@ from typing import Any
 
 from ..ir import Derivative, Equation, Function, bind
 from ..later import Later, mp, np
-from ..numerics.floating import bits_lost
 from ..pipeline import printed
 from ..records import replace
+from ..verify.accuracy import bits_lost
 from .document import Block, Curve, Figure, Graph, Paragraph, Plot, Table
 from .point import Point
 

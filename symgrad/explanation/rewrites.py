@@ -8,8 +8,10 @@ from ..differentiate import differentiate
 from ..expr import ELIDED, Expr, Ref, is_short, ref, show, values
 from ..ir import Derivative, Equation, Function, Rewrite, latex_of
 from ..later import mp
-from ..numerics.floating import bits_lost, in_doubles, value_of_formula
+from ..numerics.digits import value_of_formula
+from ..precision.measure import value_at
 from ..simplify.reasons import REASONS
+from ..verify.accuracy import bits_lost
 from .document import Block, Formula, Formulas, Paragraph, Step
 from .formulas import AtPoint, equations
 
@@ -85,7 +87,8 @@ class _Shown:
             with mp.workprec(BITS):
                 truth = value_of_formula(before, {r: mp.mpf(v) for r, v in at.items()})
                 finite = mp.isfinite(truth)
-                found = [in_doubles(e, at) for e in (before, after)] if finite else []
+                there = dict[Expr, float](at.items())
+                found = [value_at(e, there) for e in (before, after)] if finite else []
                 lost = [bits_lost(v, truth) for v in found]
             if found and lost[0] >= BADLY and lost[1] <= WELL:
                 where = ", ".join(f"{r.name} = {v:g}" for r, v in at.items())

@@ -133,7 +133,8 @@ def _certain(value: Any) -> bool:
 
 def value_at(root: Expr, at: Mapping[Expr, float]) -> float:
     """What doubles make of it at one point."""
-    return float(np.ravel(Doubles({leaf: np.array([number]) for leaf, number in at.items()}).of(root))[0])
+    with np.errstate(all="ignore"):
+        return float(np.ravel(Doubles({leaf: np.array([number]) for leaf, number in at.items()}).of(root))[0])
 
 
 def _double(value: Any) -> float:

@@ -123,7 +123,7 @@ def _better(
     if chosen:
         return _by_branches(body, well_scaled, free, gain, chosen, given)
     guards = [d for n in nodes if (d := unguarded_divisor(n)) is not None]
-    if len(nodes) > LARGEST or not _may_lose(nodes) or not known(body):
+    if len(nodes) > LARGEST or gain >= GAIN and operations(body) > LARGE or not _may_lose(nodes) or not known(body):
         return None
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     with np.errstate(all="ignore"):
@@ -275,7 +275,7 @@ class _Search:
     def winner(self) -> Expr | None:
         """The best form, if it is worth it."""
         hopeful = self.hopeful()
-        if any(operator(n) in SUMS for n in self.own) and (hopeful or may_shrink(self.named)):
+        if any(operator(n) in SUMS for n in self.own) and (hopeful or self.gain < GAIN and may_shrink(self.named)):
             self.put_together()
         if hopeful and operations(self.body) <= LARGE:
             self.look()

@@ -474,7 +474,8 @@ class _Checking:
                 self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
                 self.found.lose(stage, name, judged, case)
-                asked = judged.excused and limits.format is DOUBLE
+                # at the ends of the range, what a library makes of a number below the normal ones decides
+                asked = judged.excused and limits.format is DOUBLE and case.label != "edges"
                 if asked and self.language == self.to and len(self.excuses) < EXCUSES:
                     self.excuses.append((stage, name, judged, case))
             elif (stage.startswith("float64") or self.single) and judged.ulps > self.found.worst.ulps:

@@ -106,13 +106,14 @@ def _near_zeros(name: str) -> Callable[[Any], Number]:
     return value
 
 
-_k0 = of(OPS["bessel_k0"].value, 32.0)
+def _of_normal(function: Callable[[Any], Number]) -> Callable[[Any], Number]:
+    """A function of SciPy's that is infinite at numbers below the normal ones."""
 
+    def value(x: Any) -> Number:
+        found = function(x)
+        return Number(found.value, INF) if 0 < lift(x).size < 2.0**-1022 else found
 
-def _bessel_k0(x: Any) -> Number:
-    """That of SciPy is infinite at numbers below the normal ones."""
-    found = _k0(x)
-    return Number(found.value, INF) if 0 < lift(x).size < 2.0**-1022 else found
+    return value
 
 
 _exponential_integral = _near_zeros("expi")
@@ -214,10 +215,10 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "sinc": _sinc,
     "i0": _bessel(0),
     "i1": _bessel(1),
-    "gammaln": _gammaln,
+    "gammaln": _of_normal(_gammaln),
     **{name: _near_zeros(name) for name in "bessel_j0 bessel_j1 bessel_y0 bessel_y1".split()},
     "expi": _expi,
-    "bessel_k0": _bessel_k0,
+    "bessel_k0": _of_normal(of(OPS["bessel_k0"].value, 32.0)),
     **{name: of(OPS[name].value, 1024.0) for name in "gammainc gammaincc".split()},  # of SciPy, up to 222 units off
     "ndtr": of(OPS["ndtr"].value, 600.0),  # by SciPy's erfc
     "scipy_erfc": of(OPS["erfc"].value, 600.0),  # SciPy's erfc is up to 292 units in the last place off
