@@ -276,7 +276,8 @@ class Sample:
 
     given   what is known where it is used; a condition on others than `leaves` tells nothing
     seed    of another sample
-    guards  divisors that are 1 where they are 0: there are points of each such, too, in `guarded`
+    guards  divisors that are 1 where they are 0: there are points of that, too, in `guarded` those where the formula is
+            a number; `reached` says whether there are points of each
     """
 
     def __init__(
@@ -293,8 +294,11 @@ class Sample:
         self.guarded: list[dict[Expr, float]] = []
         kinds, truth = list[str](), list[float]()
         told = [(c, h) for c, h in given if all(n in leaves or isinstance(n, (Apply, Const)) for n in values(c))]
+        self.reached, self.guards = not guards, bool(guards)
         if guards and len(leaves) <= MANY_LEAVES:
-            self.guarded = [at for at in zeros(leaves) if any(value_at(d, at) == 0 for d in guards)]
+            there = [at for at in zeros(leaves) if any(value_at(d, at) == 0 for d in guards)]
+            self.reached = all(any(value_at(d, at) == 0 for at in there) for d in guards)
+            self.guarded = [at for at in there if math.isfinite(value_at(body, at))]
         extra = [("edges", at) for at in self.guarded]
         for kind, at in (*extra, *drawn(leaves, well_scaled, seed)):
             if told and not all(bool(value_at(c, at)) == holds for c, holds in told):

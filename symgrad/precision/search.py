@@ -93,7 +93,8 @@ def better(
 def fewest(
     forms: Sequence[Expr], written: Expr, well_scaled: frozenset[str] = frozenset(), shared: Collection[Expr] = ()
 ) -> Expr:
-    """That of several forms of `written` that loses fewest bits; the first where none is better, or nothing tells."""
+    """That of several forms of `written` that loses fewest bits; the first where none is better, nor as good and
+    shorter, or nothing tells."""
     leaves = tuple(n for n in values(written) if isinstance(n, Ref))
     first = forms[0]
     if not known(written) or operations(written) > 3 * LARGE:
@@ -104,8 +105,10 @@ def fewest(
             return first
         search = _Search(written, sample, well_scaled, frozenset(shared) - {*leaves})
         costs = [search.price(sample.lost(f), f) for f in forms]
+        lengths = [operations(f, search.free) for f in forms]
     best = min(range(len(forms)), key=costs.__getitem__)
-    return forms[best] if costs[best] < costs[0] - BETTER else first
+    shorter = costs[best] <= costs[0] and lengths[best] < lengths[0]
+    return forms[best] if shorter or costs[best] < costs[0] - BETTER else first
 
 
 def _may_lose(nodes: Sequence[Expr]) -> bool:
@@ -128,7 +131,7 @@ def _better(
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     with np.errstate(all="ignore"):
         sample = Sample(body, leaves, well_scaled, given, guards=guards)
-        if not sample.kinds or not all(any(value_at(d, at) == 0 for at in sample.guarded) for d in guards):
+        if not sample.kinds or not sample.reached:
             return None
         found = _Search(body, sample, well_scaled, free, gain).winner()
         if found is None:
@@ -179,7 +182,7 @@ class _Search:
         self.own = {*values(body)}
         self.was = sample.lost(body)
         self.before = self.price(self.was, body)
-        self.first = term_of(transform(body, _bare) if sample.guarded else body)
+        self.first = term_of(transform(body, _bare) if sample.guards else body)
         self._texts: dict[Term, Expr] = {}  # of forms that are not written as their terms would be
         self._lost: dict[Term, Any] = {}
         self._costs: dict[Term, float] = {}
@@ -292,7 +295,8 @@ class _Search:
         if hopeful:
             forms = [*self.ordered(form), *self.in_parts(form), form]
             first = min(map(self.costs, forms))
-            forms = [*(f for f in self.ordered(self.named) if self.costs(f) < first + GAIN), *forms]
+            as_named = self.ordered(self.named) if self.names else []
+            forms = [*(f for f in as_named if self.costs(f) < first + BETTER), *forms]
         return next((f for f in forms if f is not self.body and self.worth(f, self.costs(f))), None)
 
     def changed(self, form: Expr) -> int:
@@ -329,7 +333,7 @@ class _Search:
 
     def put_together(self) -> None:
         """Put into the pool what is in lowest terms over a common denominator."""
-        bare = transform(self.body, _bare) if self.sample.guarded else self.body
+        bare = transform(self.body, _bare) if self.sample.guards else self.body
         for form in (*(together(bare, words) for words in WORDS), *by_roots(bare)):
             if form is not None:
                 t = term_of(form)
