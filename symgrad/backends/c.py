@@ -143,7 +143,6 @@ class C(Backend):
         everywhere = used | names_of(n for f in local for n in contents(f))
         math = ["math.h"] if constants or any(name in MATH for name in everywhere) else []
         includes = {name for f in local if isinstance(f, Verbatim) for name in f.includes}
-        includes |= {"assert.h"} if "assert" in used else set()
         externs = tuple(_extern(op, name) for op, name in self._externs(programs).items() if name in everywhere)
         return Module(tuple(sorted(includes.union(math))), constants, (*local, *interface), externs)
 

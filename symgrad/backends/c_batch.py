@@ -3,7 +3,7 @@ else over calls."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, Ref, apply, const, postorder, ref, refs, select, substitute
 from ..expr.names import Names
@@ -30,7 +30,6 @@ from ..source.tree import (
     Parameter,
     Type,
     joined,
-    names_in,
 )
 from .c_domain import refusals
 from .c_expressions import operators_in, vectors_in
@@ -156,7 +155,6 @@ def batch(one: Printed, pack: str, program: Program, file: File) -> Printed:
     primal = program.derivative.primal
     refused = refusals(primal, program.within, found, counts, scope.new("i", "place"))
     body: tree.Block = (one_by_one(function, found, scope.new("b", "point"), program),)
-    body = (*refuse_null(found, counts, names_in(*body)), *body)
     if refused:
         body = (*refused, tree.Space(), *body, tree.Return(Number("0")))
     role, about = f"{function.role}_batch", about_batch(pack_size.name, found)
@@ -169,29 +167,10 @@ def about_batch(size: str, parameters: Sequence[Parameter]) -> tuple[str, ...]:
 
 
 def about_cotangents(parameters: Sequence[Parameter]) -> list[str]:
-    """What is passed for a result that is not used, where others are."""
-    read = [p.name for p in unlike_frameworks(parameters)]
-    return [f"{listed(read)} may not be NULL; pass zeros for a result that is not used."] if read else []
-
-
-def unlike_frameworks(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """The cotangents in memory, where there are several: of these a framework leaves out what it has none of."""
+    """What is passed for a result that is not used, where others are: frameworks leave its cotangent out."""
     given = [p for p in parameters if p.role == "cotangent"]
-    return [p for p in given if p.type.pointer and len(given) > 1]
-
-
-def refuse_null(parameters: Sequence[Parameter], counts: Mapping[str, Expression], used: Container[str]) -> tree.Block:
-    """What stops a debug build where one of them is NULL.
-
-    counts  how many elements each has, by its tensor: of none there may be no memory
-    used    the names that the body speaks of
-    """
-    found = []
-    for p in unlike_frameworks(parameters):
-        none = Operation("eq", (counts[p.tensor], Number("0"))) if p.tensor in counts else None
-        if p.name in used and (none is None or all(n in used for n in names_in(none))):
-            found.append(Call("assert", (joined("or", [Name(p.name), *([none] if none else [])]),)))
-    return tuple(found)
+    read = [p.name for p in given if p.type.pointer and len(given) > 1]
+    return [f"{listed(read)} may not be NULL; pass zeros for a result that is not used."] if read else []
 
 
 def one_by_one(

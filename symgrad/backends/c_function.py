@@ -35,7 +35,7 @@ from ..source.tree import (
     statements_in,
 )
 from . import c_domain, c_vector
-from .c_batch import about_batch, about_cotangents, again, refuse_null, some_only
+from .c_batch import about_batch, about_cotangents, again, some_only
 from .c_body import ELEMENT, WORKSPACES, Body
 from .c_expressions import Expressions
 from .c_names import File, Names
@@ -147,9 +147,6 @@ class Builder:
                 body = (some_only(point, parameters, counter, self._program), *body)
             if far is not None:
                 body = (*body, again(point, self._called(far), parameters, counter, self._program))
-        shapes = {p.tensor: self._table[name].shape for name, p in self._tensors.items() if p.role == "cotangent"}
-        counts = {n: build.as_kind(product(s), SIZE) for n, s in shapes.items() if not isinstance(product(s), Const)}
-        body = (*refuse_null(parameters, counts, used), *body)
         body = (*refused, Space(), *body) if refused else body
         body = (*body, Return(Number("0"))) if fails else body
         end = "_batch" if self._batch else ""

@@ -194,8 +194,6 @@ class Expressions:
                 raise Fault(f"{name} takes {len(parameters)} arguments, not {len(given)}")
             texts = [self.converted(g, p.type) for p, g in zip(parameters, given, strict=True)]
             return f"c_{name}({', '.join(texts)})", self.unit.results[name]
-        if name == "assert" and len(given) == 1:
-            return f"_assert({self.condition(given[0])})", VOID
         texts = [self.converted(g, DOUBLE) for g in given]
         if name in ("isnan", "isfinite", "isinf", "signbit"):
             return f"_test_{name}({texts[0]})", INT

@@ -92,7 +92,6 @@ class CText:
             "_inf": Number(mpmath.mpf("inf")),
             **{f"_test_{n}": lambda x, t=t: int(bool(t(lift(x).value))) for n, t in _TESTS.items()},
             "_lift": lift,
-            "_assert": _asserted,
             "_literal": literal,
             "_pi": pi,
             "_total": total,
@@ -282,25 +281,6 @@ class CText:
         found: dict[str, Any] = dict.fromkeys(self.function.inputs)
         return found | {n: filled(collected[n], np.shape(saved.inputs[n])) for n in wanted}  # type: ignore[arg-type]  # given
 
-    def unused(self, variant: str, saved: Any, seeds: Values) -> str | None:
-        assert isinstance(saved, Saved)
-        cotangents = [p for own, p in self.parameters(f"backward{variant}") if p.role == "cotangent"]
-        part, *others = self._parts(variant, saved.inputs)
-        if others:
-            seeds = {n: None if s is None else s.reshape(len(others) + 1, -1)[0] for n, s in seeds.items()}
-        wanted = [n for n in differentiable(self.function) if part.get(n) is not None]
-        for p in cotangents if len(cotangents) > 1 else ():
-            seed = seeds[p.tensor]
-            if p.type.pointer and seed is not None and seed.size:
-                try:
-                    self._backwarded(variant, part, saved, 0, {**seeds, p.tensor: None}, wanted)
-                except Refused:
-                    continue
-                except Fault as fault:
-                    return f"{fault}, where {p.name} is NULL, and does not stop at an assert"
-                return f"{self.heads[f'backward{variant}'].name} takes NULL for {p.name}"
-        return None
-
     # what the header promises
 
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -361,15 +341,6 @@ class CText:
             elif array is not None:
                 split[name] = array.reshape((count, *array.shape[array.ndim - len(shape) + 1 :]))
         return [{n: split[n][k] if n in split else None for n in inputs} for k in range(count)]
-
-
-class Refused(Fault):
-    """What a debug build stops at."""
-
-
-def _asserted(holds: Any) -> None:
-    if not holds:
-        raise Refused("stops at an assert")
 
 
 def _refused(name: str, status: Any, written: Mapping[str, Pointer]) -> str | None:

@@ -118,11 +118,6 @@ class Execution:
             for outputs in self.text.partial(variant, case.inputs, case.options):
                 for name, mismatch in self._compared(case, found, outputs, bits, notes)[1]:
                     self._mismatch(f"text{variant}, a pointer is NULL", name, mismatch, case)
-        if has_backward(self.function):
-            with rounding(DOUBLE, bits):
-                said = self.text.unused(variant, saved, case.seeds)
-            if said is not None:
-                self.found.fail(f"text{variant}", self.function.name, said, case)
         subsets = combinations(self.function, self.full) if has_backward(self.function) else []
         for needs in subsets[:2] if case.often == 1 else subsets:  # the artefact is asked for all of them
             with rounding(DOUBLE, bits) as notes:

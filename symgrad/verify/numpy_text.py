@@ -254,9 +254,6 @@ class NumpyText:
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from ()  # Python saves what it saves
 
-    def unused(self, variant: str, saved: Any, seeds: Values) -> str | None:
-        return None  # None is zeros, which `manners` asks of the artefact
-
     def refusal(
         self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds
     ) -> str | None:

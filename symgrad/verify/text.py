@@ -63,9 +63,6 @@ class Text(Protocol):
     def partial(self, variant: str, inputs: Values, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the outputs that there is memory for, where some memory is not given, in each way that this may be."""
 
-    def unused(self, variant: str, saved: Any, seeds: Values) -> str | None:
-        """What is wrong with a backward that is given nothing for one of several results; None if nothing."""
-
     def refusal(
         self, variant: str, inputs: Values, options: Mapping[str, Any], saved: Any, seeds: Values, kinds: Kinds
     ) -> str | None:
