@@ -453,7 +453,7 @@ class _Compiled:
             needed = " and ".join(show(c) for c in primal.constraints)
             told = ", ".join(f"{name} = {size}" for name, size in layout.sizes.items())
             return ValueError(f"{primal.name}: needs {needed}, here {told}")
-        if status == 1 and self._program.indexed:
+        if status == 1 and (self._program.indexed or not self._function.calls):
             return IndexError(f"{primal.name}: an index is out of range")
         called = ", ".join(self._function.calls)
         return np.linalg.LinAlgError(f"{primal.name}: LAPACK says {status} in one of {called}")
