@@ -119,8 +119,10 @@ def plan(
     read = {r.name for e in backward for r in (*e.reads, *refs(*(extent for _, extent in e.box)))}
     # the shape of what is given is checked, that of a result is made
     read |= {r.name for _, name in (*derivative.seeds, *derivative.gradients) for r in refs(*tensors[name].shape)}
-    if style == "loops":  # where backward, too, asks what must hold of sizes
-        read |= {r.name for condition in primal.constraints for r in refs(condition)}
+    if style == "loops":  # where backward, too, asks what must hold of sizes, and of subscripts that are data
+        by_data = any(refs(*r.subscripts) for e in primal.statements for r in e.reads)
+        conditions = (*primal.constraints, *(x for e in primal.statements if by_data for x in e.expressions))
+        read |= {r.name for r in refs(*conditions)}
     return Program(
         derivative=derivative,
         tensors=tuple(t for t in tensors.values() if t.name in used),

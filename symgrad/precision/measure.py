@@ -30,6 +30,7 @@ PRACTICAL, FULL = range(-27, 10), range(-996, 996)  # binary exponents of points
 SCALED = range(4)  # those of cotangents, sizes and options
 NEAR = range(-40, -3)  # of how far apart two arguments are, or one from 1
 KINDS = {"practical": 64, "full": 40, "near": 32, "unit": 48, "edges": 12, "saturated": 16}
+WHOLE = ("practical", "unit", "edges", "saturated")  # kinds that people have: each counts as much as another
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
 UNIT = range(-40, 0)  # of how far a number of the unit interval is from its ends
 TRIED = 4  # times as many points are drawn
@@ -313,6 +314,7 @@ class Sample:
         self.truth = np.array(truth)
         named = np.array(kinds)
         self.kinds = [kind for kind, count in counts.items() if count]
+        self.whole = np.isin(named, WHOLE)
         self.members = np.array([named == kind for kind in self.kinds], np.int64)
         self.doubles = Doubles({leaf: np.array([at[leaf] for at in self.points]) for leaf in leaves})
 

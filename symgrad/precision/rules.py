@@ -207,7 +207,6 @@ a**2/(b + a**2) -> 1/(1 + b/a**2)
 a/(b + c) -> 1/(b/a + c/a)
 1/(a*b) -> (1/a)*group(1/b)
 a/b -> group(a/b)
-a*b -> group(a*b)
 a**2/b**2 -> (a/b)**2
 a**2/b -> a*group(a/b)
 a**4/b -> a**2*group(a**2/b)

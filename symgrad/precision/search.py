@@ -35,7 +35,7 @@ from ..later import np
 from ..ops import OPS
 from ..ops.row import CALL, nonzero, unguarded_divisor
 from .denominator import WORDS, by_roots, may_shrink, together
-from .measure import Given, Sample, bits, known, value_at
+from .measure import NOTHING, WHOLE, Given, Sample, bits, known, value_at
 from .orders import differences_first, in_front, reordered
 from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
@@ -51,7 +51,7 @@ GAIN = 1.0  # bits that another form of what somebody wrote must save
 DERIVED = 0.4  # the same of what nobody wrote
 BOUGHT = 0.2  # bits more for each operation that it takes more
 PRICE = 0.03  # bits that an operation costs while forms are compared
-WEIGHTS = {"practical": 1, "unit": 1, "edges": 1, "saturated": 1, "near": 0.25, "full": 0.125}  # of kinds of points
+WEIGHTS = {**dict.fromkeys(WHOLE, 1), "near": 0.25, "full": 0.125}  # of kinds of points
 WORSE = 0.75  # bits that points of one kind may lose for the others
 PAID = 4  # times as much counts what they lose beyond that
 WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
@@ -181,6 +181,7 @@ class _Search:
         self.differences = differences_first(lambda t: isinstance(t, Ref) and t.name not in moderate)
         self.own = {*values(body)}
         self.was = sample.lost(body)
+        self.sound_at = sample.whole & (self.was < NOTHING) & ~self.divides_by_zero(body)
         self.before = self.price(self.was, body)
         self.first = term_of(transform(body, _bare) if sample.guards else body)
         self._texts: dict[Term, Expr] = {}  # of forms that are not written as their terms would be
@@ -239,10 +240,21 @@ class _Search:
         return self._costs[t]
 
     def price(self, lost: Any, form: Expr) -> float:
-        """Bits and operations, to two digits; no kind of points is to pay for another."""
+        """Bits and operations, to two digits; no kind of points is to pay for another. Where people have numbers, none
+        is lost, and nothing is divided by 0, be it right in the end."""
+        if (self.sound_at & ((lost >= NOTHING) | self.divides_by_zero(form))).any():
+            return float(NOTHING)
         now, was = (self.sample.means(of) for of in (lost, self.was))
         paid = sum(PAID * WEIGHTS[k] * max(0.0, now[k] - was[k] - WORSE) for k in now)
         return round(self.bits(lost) + paid + PRICE * operations(form, self.free), 2)
+
+    def divides_by_zero(self, form: Expr) -> Any:
+        """At which of the points it does."""
+        found = np.zeros(self.was.shape, bool)
+        for n in values(form):
+            if operator(n) == "div":
+                found = found | (self.sample.doubles.of(n.args[1]) == 0)
+        return found
 
     def bits(self, lost: Any) -> float:
         """The mean of the kinds of points that count whole, and what the others count; what is ENOUGH is free."""
