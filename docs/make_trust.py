@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -28,103 +27,13 @@ from make_tables import table
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where the next two stand
 
 from mistakes import C_EDITS, KINDS, PATTERNS, PYTHON_EDITS, PYTHON_PATTERNS
-from mutants import EQUIVALENT, MORE, caught, mutants
+from mutants import EQUIVALENT, MORE, SAME, UNSEEN, caught, mutants, why_unseen
 from threats import THREATS
 
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "build" / "trust"
 MOST = 12  # mutants of one function in one language
 SILENT = 150  # seconds after which a mutant that says nothing is stopped
-# Survivors that compute the same: in which languages, of which kinds, by what stood in their line, and why
-SAME = (
-    (
-        r".*",
-        r"a factor of 2|0.001 relative|1e-6 relative",
-        r"^exp_\w+ = |^sum_exp",
-        "what is divided by its own sum may have any factor",
-    ),
-    (r".*", r"the shape", r"\b(?:bias\d?|weight|t|x)\.shape\[", "the only axis of an array is its first and its last"),
-    (
-        r"numpy|torch|jax",
-        r"memory that is not set|another function",
-        r"zeros\(|empty\(",
-        "every element is written before it is read: the check fills such memory with what is no number",
-    ),
-    (
-        r"torch",
-        r"a gradient nobody asked for",
-        r"",
-        "torch drops a gradient that it did not ask for, and calls no backward where it asks for none",
-    ),
-    (r"torch", r"keepdims too many", r"grad_", "torch adds up a gradient that broadcasts to the shape of its input"),
-    (r"torch", r"autocast", r"", "autocast knows none of the functions that are called there"),
-    (r"torch|jax", r"an option baked in", r"^ways = ", "the function is called with that value alone"),
-    (
-        r"torch|jax",
-        r"a guard left out",
-        r"^out = ",
-        "neither framework warns of what a `where` leaves out, and forward is differentiated by backward alone",
-    ),
-    (
-        r"torch|jax|numpy",
-        r"another filler",
-        r"max\(n - 1, 0\)",
-        "the arrays beside it are empty, and so is what it is added to",
-    ),
-    (r"jax", r"an input overwritten", r"", "an array of JAX does not change: `+=` makes another"),
-    (r"jax", r"custom_vjp", r"if n > 0", "jax.lax.scan takes no step over nothing"),
-    (r"jax", r"a type of zeros", r"counts|astype", "JAX promotes the truths that it multiplies and adds up"),
-    (r"jax", r"another function", r"\.add\(", "what is added to zeros is what is set"),
-    (r"c", r".*", r"rows < HEIGHT", "both ways to multiply matrices give the same"),
-    (r"c", r"a loop's type", r"r < HEIGHT", "HEIGHT is 4 or 8"),
-    (r"c", r"a subscript narrowed", r"later = ", "a prefetch changes no result"),
-    (r"c", r"a guard left out", r"^own = counts \? 1", "in backward, where what multiplies it is masked once more"),
-    (r"c", r"a comparison", r"> 746\.0", "at the bound it is the bound"),
-    (r"c", r"NaN not seen", r"max_\w+ = isnan", "the sum of exponentials is no number, whatever their maximum is"),
-    (r"c", r"a comparison", r"n > 1 \? n - 1", "both are 0 where n is 1"),
-    (
-        r"c",
-        r"a literal",
-        r"p = |double r = |nearest_integer",
-        "the function is as exact as is granted, which the check measures (symgrad/verify/approximations.py)",
-    ),
-    (r"scipy", r"a view for a copy", r"flat = ", "its elements are taken out of it as numbers"),
-    (r"scipy", r"SciPy", r"flat\.size", "reshape refuses the rest, by a ValueError too"),
-)
-UNSEEN = (  # and the others: why the check cannot tell
-    (
-        r"numpy",
-        r"a guard left out",
-        r"np\.where",
-        "NumPy warns of a quotient that a `where` leaves out; the check listens to no warnings",
-    ),
-    (
-        r"numpy",
-        r"an input overwritten",
-        r"out \+ bias",
-        "it differs where inputs have two types, of which NumPy's printed code promises nothing",
-    ),
-    (
-        r"numpy",
-        r"a type of zeros",
-        r"np\.empty\(shape",
-        "it is an array without elements, of another type than float32",
-    ),
-    (
-        r"jax",
-        r"a narrower number",
-        r"subscripts",
-        "a float32 has all subscripts up to 16,777,216; the check draws no longer array",
-    ),
-    (
-        r"jax",
-        r"a promotion",
-        r"",
-        "of mixed dtypes JAX is asked for types and shapes, and not for values: they would be compiled once more",
-    ),
-    (r"scipy", r"a mask as a product", r"counts", "it differs where every target is ignored, where the loss is 0/0"),
-    (r"jax", r"a comparison", r"stride >= 1", "JAX compiles for each option: the check asks it for larger ones alone"),
-)
 HUNTED = """\
 [make_hunted.py](make_hunted.py) draws formulas of three kinds: scalars of 1 to 60 operations, equations with affine
 subscripts (strides, offsets, from the end, scattered), and blocks of statements with reductions, conditions and loops.
@@ -189,7 +98,7 @@ def mutation() -> str:
     """The table of mutants, and the survivors."""
     kept = [row for row in MORE if _kept(row).exists()]
     found = [m for m in outcomes(kept if "--kept" in sys.argv else list(MORE)) if m[-1] is not None]
-    same = [m for m in found if not m[-1] and _why(m, SAME)]
+    same = [m for m in found if not m[-1] and why_unseen(m, SAME)]
     found = [m for m in found if m not in same]
     made, left = Counter(m[1] for m in found), [m for m in found if not m[-1]]
     lost = Counter(m[1] for m in left)
@@ -204,7 +113,11 @@ def mutation() -> str:
     heads = "function", "kind", "printed", "mutant", "why"
     told, alike = (
         table(
-            heads, [(f"{m[0]}, `{m[1]}`", m[2], *map(_code, m[3:5]), _why(m, rows) or "**unexplained**") for m in some]
+            heads,
+            [
+                (f"{m[0]}, `{m[1]}`", m[2], *map(_code, m[3:5]), why_unseen(m, rows) or "**unexplained**")
+                for m in some
+            ],
         )
         if some
         else "none.\n"
@@ -223,13 +136,6 @@ def mutation() -> str:
         f"What compute the same are no mutants. These are not counted:\n\n{alike}\n"
         f"and these are not even drawn:\n\n{never}"
     )
-
-
-def _why(mutant: list[Any], rows: tuple[tuple[str, str, str, str], ...]) -> str:
-    """Why it is not caught; empty if no row tells."""
-    _, to, kind, before, _, _ = mutant
-    fit = (why for t, k, b, why in rows if re.fullmatch(t, to) and re.fullmatch(k, kind) and re.search(b, before))
-    return next(fit, "")
 
 
 def _code(text: str) -> str:

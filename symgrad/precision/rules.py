@@ -76,9 +76,12 @@ exp(a + b) -> exp(a)*exp(b)
 exp(a)**b -> exp(a*b)
 exp(a) - exp(b) -> exp(b)*expm1(a - b)
 exp(a) - exp(-a) -> 2*sinh(a)
+b*exp(a) - b*exp(-a) -> 2*b*sinh(a)
 exp(a) + exp(-a) -> 2*cosh(a)
 exp(a) + exp(-a) - 2 -> 2*coshm1(a)
 exp(a)/(b + exp(a)) -> 1/(1 + b*exp(-a))
+exp(a)/(b + exp(a))**2 -> 1/(b*exp(-a/2) + exp(a/2))**2
+exp(a)/(b + c*exp(a))**2 -> 1/(b*exp(-a/2) + c*exp(a/2))**2
 exp(a)/expm1(a) -> -1/expm1(-a)
 exp(a)/expm1(a)**2 -> 1/(4*sinh(a/2)**2)
 exp(a)*expm1(b) -> exp(a + b) - exp(a)

@@ -268,6 +268,8 @@ class _Search:
         long."""
         lost, count = self.sample.lost(form), operations(form, self.free)
         saved = max(*self.gains(self.was, lost), min(RANGE, self.bits(self.was) - self.bits(lost)))
+        if (self.sample.whole & (self.was >= NOTHING) & (lost < NOTHING)).any():
+            saved += RANGE  # a number where there was none
         if 2 * count <= self.length and price <= self.before:
             return True
         if count < self.length and price < self.before - self.gain:
