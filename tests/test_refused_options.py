@@ -29,7 +29,12 @@ ROWS = [
     ("conv1d", [(1, 4, 6), (2, 4, 3)], {"padding": -1}, "needs padding >= 0, here padding = -1"),
     ("conv1d", [(1, 4, 6), (2, 4, 3)], {"stride": 0}, "needs stride >= 1, here stride = 0"),
     ("conv1d", [(1, 4, 6), (2, 2, 3)], {"groups": 3}, "needs o % 3 == 0, here o = 2"),
-    ("conv_transpose1d", [(1, 4, 6), (4, 2, 3)], {"output_padding": 1}, "here output_padding = 1, stride = 1"),
+    (
+        "conv_transpose1d",
+        [(1, 4, 6), (4, 2, 3)],
+        {"output_padding": 1},
+        "needs output_padding < stride | output_padding < dilation, here output_padding = 1, stride = 1",
+    ),
     ("adaptive_avg_pool1d", [(1, 4, 6)], {"bins": 0}, "needs bins >= 1, here bins = 0"),
     ("group_norm", [(1, 4, 6), (4,), (4,)], {"groups": 3}, "needs c % groups == 0, here c = 4, groups = 3"),
     ("pixel_shuffle", [IMAGE], {"factor": 3}, "needs k % (factor * factor) == 0, here k = 4, factor = 3"),

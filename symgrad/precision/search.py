@@ -216,7 +216,7 @@ class _Search:
 
     def confirms(self, form: Expr) -> bool:
         """Whether a form that was chosen at other points is good at these."""
-        return self.worth(form, self.price(self.sample.lost(form), form)) and self.sample.equal(form, self.body)
+        return self.worth(form, self.price(self.sample.lost(form), form), LONGER) and self.sample.equal(form, self.body)
 
     def lost(self, t: Term) -> Any:
         if t not in self._lost:
@@ -262,19 +262,17 @@ class _Search:
         whole = [m for k, m in means.items() if WEIGHTS[k] == 1]
         return sum(whole) / max(len(whole), 1) + sum(WEIGHTS[k] * m for k, m in means.items() if WEIGHTS[k] != 1)
 
-    def worth(self, form: Expr, price: float) -> bool:
+    def worth(self, form: Expr, price: float, most: float = math.inf) -> bool:
         """Whether a form is to stand in place of the one that is there: it loses a bit less at points of a kind that
         people have, or all over the range, for each of a few operations more; or it is shorter, too, or half as
         long."""
         lost, count = self.sample.lost(form), operations(form, self.free)
         saved = max(*self.gains(self.was, lost), min(RANGE, self.bits(self.was) - self.bits(lost)))
-        if (self.sample.whole & (self.was >= NOTHING) & (lost < NOTHING)).any():
-            saved += RANGE  # a number where there was none
         if 2 * count <= self.length and price <= self.before:
             return True
         if count < self.length and price < self.before - self.gain:
             return True
-        return price < self.before and saved >= self.gain + BOUGHT * max(0, count - self.length)
+        return price < self.before and saved >= self.gain + BOUGHT * min(most, max(0, count - self.length))
 
     def gains(self, before: Any, after: Any) -> list[float]:
         """The bits that are saved at each kind of points that counts whole."""
@@ -305,13 +303,17 @@ class _Search:
             return None
         near = (self.form(t) for t in self.pool if self.cost(t) <= self.cost(best) + NEARLY and self.sound(t))
         form = min(near, key=lambda f: (self.changed(f), self.costs(f)), default=self.form(best))
-        forms = [form]
+        forms, orders = [form], list[Expr]()
         if hopeful:
-            forms = [*self.ordered(form), *self.in_parts(form), form]
+            orders = self.ordered(form)
+            forms = [*orders, *self.in_parts(form), form]
             first = min(map(self.costs, forms))
             as_named = self.ordered(self.named) if self.names else []
+            orders += as_named
             forms = [*(f for f in as_named if self.costs(f) < first + BETTER), *forms]
-        return next((f for f in forms if f is not self.body and self.worth(f, self.costs(f))), None)
+        most = dict.fromkeys(orders, LONGER)  # a choice by size is one of two orders, however it is written
+        told = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
+        return next(told, None)
 
     def changed(self, form: Expr) -> int:
         """How many operations of a form are not in the one that is there."""
