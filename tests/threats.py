@@ -85,7 +85,7 @@ FORMULAS = {
     "x**10**10**10": ("f(x) = x**10**10**10", "an exponent is at most"),
     "1e999999999": ("f(x) = 1e999999999*x", "beyond the range of a double"),
     "1e-400": ("f(x) = 1e-400*x", "beyond the range of a double"),
-    "factorial(10**8)": ("f(x) = factorial(10**8)*x", "factorial is not known"),
+    "factorial(10**8)": ("f(x) = factorial(10**8)*x", "is not a number of double precision"),
     "bernoulli(10**5)": ("f(x) = bernoulli(10**5)*x", "bernoulli is not known"),
     "an integer of 5,000 digits": (f"f(x) = {'9' * 5000}*x", "digits"),
     "a number of 19,000 digits": (f"f(x) = 0.{'1' * 19000}*x", "digits"),
@@ -164,7 +164,7 @@ COMMANDS = {
     "a compiler that is a program of somebody's": _is_refused(
         "check", "f(x) = x", "--to", "c", CC="no-such-compiler; touch PWNED", fragment="no C compiler"
     ),
-    "a size that no memory holds": _is_refused("check", "f(x[n])[i:10**6,j:10**6] = x[0]", fragment="more memory"),
+    "a size that no memory holds": _is_refused("check", "f(x[n])[i:10**6,j:10**6] = x[0]", fragment="longer than 10000"),
     "a file that fails when it is imported": _is_refused(
         "check", "f.py", prepare=lambda: Path("f.py").write_text("1/0\n"), fragment="ZeroDivisionError"
     ),
@@ -270,7 +270,7 @@ def the_same_bytes():
         files = sorted(p for p in Path(out).rglob("*") if p.is_file())
         found.add(hashlib.sha256(b"\0".join(p.name.encode() + p.read_bytes() for p in files)).hexdigest())
     assert len(found) == 1, "texts differ"
-    messages = {command("check", "f(x) = factorial(x)", PYTHONHASHSEED=seed) for seed in "0123"}
+    messages = {command("check", "f(x) = primorial(x)", PYTHONHASHSEED=seed) for seed in "0123"}
     assert len(messages) == 1, messages
     return f"{len(ways)} runs with other PYTHONHASHSEED, LC_ALL, TZ and folders: byte for byte the same"
 

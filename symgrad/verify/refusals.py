@@ -45,7 +45,7 @@ def refusals(
         yield from _asked(function, text, artefact, bad, case, OUTSIDE)
     for inputs in _out_of_range(declaration, case):
         bad = replace(case, label="a subscript out of range", inputs=inputs)
-        yield from _asked(function, text, artefact, bad, case, (IndexError,))
+        yield from _asked(function, text, artefact, bad, case, OUTSIDE if strict else (IndexError,))
     for inputs in _unfitting(function, case):
         bad = replace(case, label="sizes that break a condition", inputs=inputs)
         yield from _asked(function, text, artefact, bad, None, (ValueError,))
