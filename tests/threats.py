@@ -164,7 +164,9 @@ COMMANDS = {
     "a compiler that is a program of somebody's": _is_refused(
         "check", "f(x) = x", "--to", "c", CC="no-such-compiler; touch PWNED", fragment="no C compiler"
     ),
-    "a size that no memory holds": _is_refused("check", "f(x[n])[i:10**6,j:10**6] = x[0]", fragment="longer than 10000"),
+    "a size that no memory holds": _is_refused(
+        "check", "f(x[n])[i:10**6,j:10**6] = x[0]", fragment="longer than 10000"
+    ),
     "a file that fails when it is imported": _is_refused(
         "check", "f.py", prepare=lambda: Path("f.py").write_text("1/0\n"), fragment="ZeroDivisionError"
     ),

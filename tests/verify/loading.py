@@ -104,7 +104,7 @@ class Compiled:
         call.restype = None if self.results[name] == "void" else ctypes.c_int
         status = call(*arguments)
         if status:
-            raise ValueError(f"{name} returned {status}")
+            raise IndexError(f"{name} returned {status}")
 
     def forward(self, *inputs, **options):
         options = {o.name: o.default for o in self.function.options} | options
