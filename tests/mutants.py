@@ -123,10 +123,10 @@ SAME = (
 )
 UNSEEN = (  # and the others: why the check cannot tell
     (
-        r"numpy",
+        r"numpy|torch|jax",
         r"a guard left out",
-        r"np\.where",
-        "NumPy warns of a quotient that a `where` leaves out; the check listens to no warnings",
+        r"(np|jnp|torch)\.where",
+        "NumPy alone warns of a quotient that a `where` leaves out; the check listens to no warnings",
     ),
     (
         r"numpy",

@@ -289,14 +289,15 @@ class FrameworkFile(WholeFile):
         reals = self.reals(primal.inputs)
         forward = half.halves(self.forward.statements, reals, self.like, self.reals(primal.outputs))
         saved = [n for n in self.reals(self.program.saved) if n in (*reals, *primal.outputs, *forward.half)]
-        backward = half.halves(self.backward.statements, [*self.seeds, *saved], self.seeds[0], self.returned())
+        seed = self.seeds[0] if self.seeds else self.like  # of what has no backward there is none
+        backward = half.halves(self.backward.statements, [*self.seeds, *saved], seed, self.returned())
         self.forward = replace(self.forward, statements=forward.statements)
         self.backward = replace(self.backward, statements=backward.statements)
         self.narrowed = {*forward.narrowed, *backward.narrowed}
         self.restored = {*forward.narrowed, *(n for n in forward.widened if n in self.program.saved)}
         speaks = forward.narrow or bool(self.restored) and self.saves_names
         self.entered = begun_wide(replace(forward, narrow=speaks), self.like)
-        self.left = begun_wide(backward, self.seeds[0])
+        self.left = begun_wide(backward, seed) if self.seeds else []
 
     def results_typed(self) -> list[Expression]:
         """The results, in the type of the inputs."""
