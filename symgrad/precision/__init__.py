@@ -1,9 +1,11 @@
 """Formula -> the form of it that loses fewest bits in floating point: one search, by identities that are data.
 
-terms    formulas in a normal form, in which what cancels is gone
-rules    the identities, and where they are met
-measure  points, the truth in balls, and what doubles make of a form
-search   the forms of a formula, and the best of them
+    terms        formulas in a normal form, in which what cancels is gone
+    rules        the identities, and where they are met
+    denominator  what SymPy finds over a common denominator: where the search begins
+    orders       the order of terms and factors: where it ends
+    measure      points, the truth in balls, and what doubles make of a form
+    search       the forms of a formula, and the best of them
 """
 
 from .search import better as better

@@ -1,8 +1,8 @@
 """The form of a formula that loses fewest bits: rules everywhere, and the best few kept.
 
 A form is judged by what doubles make of it at all points of a sample, against the truth of the formula as it was given.
-Kept are the cheapest, and then what is best where those are bad. Nothing is taken that balls contradict, and nothing is
-changed for less than a bit.
+Kept are the cheapest, and then what is best where those are bad. Nothing is taken that balls contradict, and what
+somebody wrote is not changed for less than a bit.
 """
 
 from __future__ import annotations

@@ -57,9 +57,8 @@ def with_cancelled(
             form = best = _or(better(body, well_scaled, shared, DERIVED), body)
             other = None if written is None else written.body(e)
             if other is not None and other is not body:
-                form = best = fewest(
-                    (best, _or(better(other, well_scaled, shared, DERIVED), other)), other, well_scaled
-                )
+                again = _or(better(other, well_scaled, shared, DERIVED), other)
+                form = best = fewest((best, again), other, well_scaled, shared)
             known = dict[Expr, Expr](results)
             spoken = (f for b in (best, body) for f in by_result(b, results))
             form = next(

@@ -15,8 +15,6 @@ from ..expr import (
 )
 from ..precision.orders import sided_by
 
-Sides = tuple[frozenset[Expr], frozenset[Expr]]
-
 
 def double_angles() -> Callable[[Expr], Expr]:
     """Writes 2 sin(t/2) cos(t/2) as sin(t)."""
