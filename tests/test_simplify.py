@@ -285,10 +285,11 @@ CANCELLED = {
         "grad_s": "grad_output[...] * inversion(x[...], s[...])",
         "grad_x": "-grad_output[...] * inversion(s[...], x[...])",
     },
-    "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] * inversion(s[...], x[...]) / hypot(s[...], x[...])"},
+    "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] / hypot(s[...], x[...]) * inversion(s[...], x[...])"},
     "sqrt(k**2 + s**2 - 2*k*s*cos(x))": {
         "grad_k": "grad_output[...] * (k[...] - s[...] + 2 * s[...] * sin(x[...] / 2)**2) / out[...]",
-        "grad_x": "grad_output[...] / out[...] * s[...] * k[...] * sin(x[...])",
+        "grad_x": "grad_output[...] * where(abs(s[...]) > abs(k[...]), s[...] / out[...] * k[...],"
+        " k[...] / out[...] * s[...]) * sin(x[...])",
     },
     "log(x/(1 - x))": {"grad_x": "grad_output[...] / (x[...] * (1 - x[...]))"},
     "1/(exp(x) - 1)": {"grad_x": "grad_output[...] / (expm1(-x[...]) * expm1(x[...]))"},

@@ -120,7 +120,7 @@ def plan(
     # the shape of what is given is checked, that of a result is made
     read |= {r.name for _, name in (*derivative.seeds, *derivative.gradients) for r in refs(*tensors[name].shape)}
     if style == "loops":  # where backward, too, asks what must hold of sizes, and of subscripts that are data
-        by_data = any(refs(*r.subscripts) for e in primal.statements for r in e.reads)
+        by_data = any(n.name in primal.table for e in primal.statements for r in e.reads for n in refs(*r.subscripts))
         conditions = (*primal.constraints, *(x for e in primal.statements if by_data for x in e.expressions))
         read |= {r.name for r in refs(*conditions)}
     return Program(
