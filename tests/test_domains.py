@@ -33,7 +33,7 @@ FORMS = {
     "the logarithm of a power": ("log(x**y)", "x > 0", "y * log(x)"),
     "the logarithm of a square": ("log(x**2)", "x > 0", "2 * log(x)"),
     "a power of a power": ("(x**3)**0.5", "x >= 0", "x**1.5"),
-    "a power of a power below 0": ("(x**2)**0.5", "x < 0", "(x**2)**0.5"),
+    "a power of a power below 0": ("(x**2)**0.5", "x < 0", "abs(x)"),
     "a branch": ("where(x > 0, log(x), y)", "x > 0", "log(x)"),
     "a branch that is not taken": ("where(x < 0, log(-x), y)", "x >= 0", "y"),
     "a branch at another number": ("where(x > 0.5, x, y)", "1 <= x <= 2", "x"),
@@ -105,7 +105,7 @@ def test_the_interval_of_an_expression(formula, expected):
 
 
 NUMBERS = [mpmath.mpf(x) for x in (-400, -3, -1, -0.5, -0.1, 0, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 400)]
-UNARY = [row for row in ROWS if row.arity == 1 and row.kind == "function" and row.result == "real" and row.sampled]
+UNARY = [row for row in ROWS if row.arity == 1 and row.kind == "function" and row.result == "real"]
 
 
 @pytest.mark.parametrize("row", UNARY, ids=lambda row: row.name)

@@ -6,7 +6,7 @@ import pytest
 import sympy
 from sympy.abc import a, b, c, x, y, z
 
-from symgrad.simplify import denominator
+from symgrad.precision import denominator
 
 POLYNOMIALS = {
     "a product of linear ones": (a * x + b) * (c * x - y) * (x + 1),

@@ -19,7 +19,7 @@ from .lower import aligned, divided_once, expanded, reread, shared, tidied, with
 from .narrow import unmasked
 from .operands import with_operands
 from .program import Procedure, Program, names_in
-from .saved import choose_saved
+from .saved import ROUNDED, choose_saved, with_exact_results
 from .segments import segments
 from .steps import steps
 from .subscripts import subscripts
@@ -82,6 +82,8 @@ def plan(
         both = unmasked(both, border(both), tensors, names, joint.facts)
     both = list(recorded("lowered", joint.statements, shared_once(both)))
     forward, backward = both[: border(both)], both[border(both) :]
+    if to in ROUNDED:
+        forward, backward = with_exact_results(primal, forward, backward, tensors, names)
     saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, style == "loops")
     parts = None if every is None else segments(primal, forward, backward, tensors, names, every)
     if parts is not None:

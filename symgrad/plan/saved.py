@@ -5,16 +5,59 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
-from ..expr import Apply, Const, Expr, Operator, Ref, postorder, refs
-from ..ir import Equation, Function, Tensor, by_target
-from ..ops import OPS, Op
+from ..expr import Apply, Const, Expr, Operator, Ref, postorder, ref, refs, transformer
+from ..expr.names import Names
+from ..ir import Equation, Function, Role, Tensor, by_target
+from ..ops import COMPARISONS, OPS, Op
 from ..ops.row import CALL
-from ..records import dataclass
+from ..records import dataclass, replace
 
 NOMINAL = 64  # the size of every axis when saving is weighed against computing again
 APART = 20  # the operations for which an element counts of an array that is put together of parts: it stands in memory
 NEVER = float("inf")
 TRIALS = 16  # values that are tried in the place of those computed from them
+ROUNDED = ("torch", "jax")  # there results that are computed in float32 are returned in the type of the inputs
+
+
+def with_exact_results(
+    primal: Function,
+    forward: Sequence[Equation],
+    backward: Sequence[Equation],
+    tensors: dict[str, Tensor],
+    names: Names,
+) -> tuple[Sequence[Equation], Sequence[Equation]]:
+    """The equations, where an output that backward compares with what it computes has a local name before it is rounded
+    and returned: `h == out` holds nowhere if h is rounded less than out."""
+    compared = {
+        r.name
+        for e in backward
+        for n in postorder(*e.expressions)
+        if isinstance(n, Apply) and n.op in COMPARISONS and all(refs(a) for a in n.args)
+        for r in refs(n)
+    }
+    writers = by_target(forward)
+    some = [n for n in primal.outputs if n in compared & {*writers} and not _chosen(n, writers, primal.inputs)]
+    if not some:
+        return forward, backward
+    own = {name: names.new(f"exact_{name}") for name in some}
+    put = transformer(lambda n: ref(own.get(n.name, n.name), *n.subscripts) if isinstance(n, Ref) else n)
+    forward, backward = ([e.mapped(put) for e in es] for es in (forward, backward))
+    forward = [replace(e, target=own.get(e.target, e.target)) for e in forward]
+    for name, new in own.items():
+        tensors[new] = replace(tensors[name], name=new, role=Role.LOCAL)
+        box = primal.box_of(tensors[name].shape)
+        at = tuple(i for i, _ in box)
+        forward.append(Equation(name, at, "none", ref(new, *at), box))
+    return forward, backward
+
+
+def _chosen(name: str, writers: Mapping[str, list[Equation]], inputs: Sequence[str]) -> bool:
+    """Whether its elements are elements of inputs: in half precision these are what they are."""
+    es = writers.get(name)
+    if es is None:
+        return name in inputs
+    plain = all(e.reduce in ("none", "max", "min") and isinstance(e.body, (Ref, Const)) for e in es)
+    return plain and all(_chosen(r.name, writers, inputs) for e in es for r in refs(e.body))
 
 
 def choose_saved(

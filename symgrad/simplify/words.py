@@ -18,6 +18,7 @@ def in_the_words_of_readers(derivative: Derivative) -> Derivative:
     """
     joint, primal = derivative.function, derivative.primal
     taken = names_of(joint)
+    gradients = taken - primal.table.keys()
     sources: dict[str, list[str]] = {}
     for tensor in primal.tensors:
         if tensor.role == Role.LOCAL and not tensor.named and (reader := _reader(tensor.name, primal)) is not None:
@@ -25,7 +26,7 @@ def in_the_words_of_readers(derivative: Derivative) -> Derivative:
     names: dict[str, str] = {}
     for reader, few in sources.items():
         added = _addends(few, primal.writers[reader], primal)
-        left = [f"grad_{name}" for name in added if f"grad_{name}" in taken]
+        left = [f"grad_{name}" for name in added if f"grad_{name}" in gradients]
         plain = not any(reader in name.split("_") for name in added)
         wish = f"grad_pre_{reader}"
         if len(left) == 1 and plain and wish not in taken:

@@ -60,16 +60,17 @@ class TorchCalls:
     def faults(self, compiled: bool) -> Iterator[Fault]:
         """What is wrong, of everything that is asked; of compiled C, what it promises."""
         self.own_dtypes = not compiled
+        strict = self._looks_at_numbers()
         asked = [self._alone, self._unset, self._layouts, self._integers, self._promotes, self._autocast]
         asked += [] if compiled else [self._half]
         if not self.pulling and self.reals:
-            asked += [] if _read_off(self.function) else [self._traced, self._devices, self._batched]
+            asked += [] if _read_off(self.function) else [self._batched]
+            asked += [] if _read_off(self.function) or self._calls_users() else [self._traced, self._devices]
         elif not compiled and self.outputs and _read_off(self.function):
             asked += [self._twice]
         elif not compiled and self.outputs:
             asked += [self._mapped]
-            if not primitives(*(e.body for e in self.function.statements)):  # of the user's own code nothing is known
-                strict = hasattr(self.artefact.module, "_in_domain")  # which refuses numbers, and so looks at them
+            if not self._calls_users():
                 asked += [self._traced, self._twice, *([] if strict else [self._devices])]
             # torch 2 does not map what saves for forward mode, too, where its backward is not mapped with it
             pushed = any("jvp" in vars(c) for c in vars(self.artefact.module).values() if isinstance(c, type))
@@ -78,8 +79,16 @@ class TorchCalls:
 
     def elsewhere(self) -> Iterator[Fault]:
         """What is wrong on another device."""
-        own = primitives(*(e.body for e in self.function.statements)) or hasattr(self.artefact.module, "_in_domain")
+        own = self._calls_users() or self._looks_at_numbers()
         yield from self._faults([] if own or _read_off(self.function) or not self.outputs else [self._devices])
+
+    def _calls_users(self) -> bool:
+        """Whether the user's own code is called, of which nothing is known."""
+        return bool(primitives(*(e.body for e in self.function.statements)))
+
+    def _looks_at_numbers(self) -> bool:
+        """Whether numbers outside of the domain are refused."""
+        return hasattr(self.artefact.module, "_in_domain")
 
     def _faults(self, asked: Sequence[Callable[[], Iterator[Fault]]]) -> Iterator[Fault]:
         for ask in asked:
@@ -217,7 +226,7 @@ class TorchCalls:
         close = SINGLE
         if self.own_dtypes and any(r.dtype == torch.bfloat16 for r in results):  # the type that products have there
             results, close = [r.float() if r.dtype == torch.bfloat16 else r for r in results], HALF
-        else:
+        elif self.own_dtypes:  # no operator of a library of one's own is on the lists of autocast
             with torch.autocast("cpu", dtype=torch.bfloat16), watch:
                 self.called(single)
         for said in watch.said:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+
 import numpy as np
 import pytest
 from library_inputs import NAMES, function, inputs, module, reals, symmetrised
@@ -9,6 +11,7 @@ from library_inputs import NAMES, function, inputs, module, reals, symmetrised
 each = pytest.mark.parametrize("name", NAMES)
 some = pytest.mark.parametrize("name", ["softmax", "linear", "layer_norm", "conv2d", "embedding", "lstm", "attention"])
 STEP = 1e-5
+ALIKE = repeat(1.0)
 
 
 def of(name):
@@ -29,9 +32,14 @@ def closed(jax, name):
     return call, [fixed[n] for n in moving]
 
 
-def total(jax, result):
-    leaves = jax.tree_util.tree_leaves(result)
-    return sum(jax.numpy.sin(x * (k + 1)).sum() for k, x in enumerate(leaves) if x.dtype.kind == "f")
+def reals_of(jax, result):
+    return [x for x in jax.tree_util.tree_leaves(result) if x.dtype.kind == "f"]
+
+
+def total(jax, result, scales=ALIKE):
+    """Sines of the results, each in its scale."""
+    each = enumerate(zip(reals_of(jax, result), scales, strict=False), start=1)
+    return sum(jax.numpy.sin(x * (k / scale)).sum() for k, (x, scale) in each)
 
 
 @each
@@ -42,9 +50,10 @@ def test_gradients_and_their_gradients(name, jax):
     rng = np.random.default_rng(7)
     ahead, weights = ([rng.standard_normal(x.shape) for x in arrays] for _ in range(2))
     every = tuple(range(len(arrays)))
+    scales = [max(1.0, np.abs(x).max(initial=0.0)) for x in reals_of(jax, call(*arrays))]
 
     def value(*xs):
-        return total(jax, call(*xs))
+        return total(jax, call(*xs), scales)
 
     def along(*xs):
         return sum((g * w).sum() for g, w in zip(jax.grad(value, every)(*xs), weights, strict=True))
@@ -147,8 +156,10 @@ def test_of_nothing(jax):
     x = jax.numpy.ones((2, 0))
     assert of("softmax")(x).shape == jax.grad(lambda x: of("softmax")(x).sum())(x).shape == (2, 0)
     assert of("logsumexp")(x).tolist() == [-np.inf, -np.inf]
-    pooled = jax.numpy.ones((2, 3, 0, 4))
+    pooled = jax.numpy.ones((2, 0, 4, 4))
     assert jax.grad(lambda x: of("avg_pool2d")(x).sum())(pooled).shape == pooled.shape
+    with pytest.raises(ValueError, match="needs size <= h"):
+        of("avg_pool2d")(jax.numpy.ones((2, 3, 0, 4)))
 
 
 REFUSED = (

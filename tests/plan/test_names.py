@@ -31,7 +31,7 @@ CASES = [
     ("lstm_cell", "c", "leave_ij new_cell_ij"),
     # guards, and what is computed of them
     (UNIT, "numpy", "mask_s safe_s"),
-    ("hill", "numpy", "safe_half_ratio denominator"),
+    ("hill", "numpy", "safe_half_ratio guarded_half"),
     (MARGIN, "numpy", "masked_grad_total"),
     ("cross_entropy", "numpy", "safe_target"),
     # components

@@ -104,7 +104,8 @@ class Compiled:
         call.restype = None if self.results[name] == "void" else ctypes.c_int
         status = call(*arguments)
         if status:
-            raise IndexError(f"{name} returned {status}")
+            wrong = IndexError if status == 1 else ValueError  # of sizes, or outside of the domain
+            raise wrong(f"{name} returned {status}")
 
     def forward(self, *inputs, **options):
         options = {o.name: o.default for o in self.function.options} | options
