@@ -9,12 +9,13 @@ from .arithmetic import ARITHMETIC, ISQRT
 from .elementary import ELEMENTARY
 from .kinks import KINKS
 from .normal import NORMAL
+from .powers import POWERS
 from .quotients import QUOTIENTS
 from .row import Helper, Op, Polynomial
 from .special import SPECIAL, UNKNOWN_SLOPE
 from .steps import STEPS
 
-ROWS: tuple[Op, ...] = (*ARITHMETIC, *ELEMENTARY, *ACTIVATIONS, *KINKS, *QUOTIENTS, *STEPS, *NORMAL, *SPECIAL)
+ROWS: tuple[Op, ...] = (*ARITHMETIC, *ELEMENTARY, *POWERS, *ACTIVATIONS, *KINKS, *QUOTIENTS, *STEPS, *NORMAL, *SPECIAL)
 # the two operands of a function of matrices, as one body: no function of numbers, and nothing that a user writes
 PAIR = Op("pair", 2, lambda a, b: (a, b), None, lambda a, b: (a, b), series=False)
 # a branch of a `where` may be infinite, and a maximum of nothing is; what operators are there: `limits`

@@ -57,7 +57,8 @@ def _ring(name: str, noun: str, between: str, value: Callable[[Any, Any], Any],
 WHOLE = 2**20  # of a larger power a ball is that of a logarithm
 
 
-def _power_of_balls(a: Any, b: Any) -> Any:
+def power_of_balls(a: Any, b: Any) -> Any:
+    """The power of balls of python-flint."""
     if b.is_integer() and abs(b) < WHOLE:
         return a ** int(b.unique_fmpz())
     return a.sqrt() ** int((2 * b).unique_fmpz()) if (2 * b).is_integer() else (b * a.log()).exp()
@@ -88,7 +89,7 @@ ARITHMETIC: tuple[Op, ...] = (
                         select(apply("and", apply("eq", a, 0), apply("ge", b, 0)), ZERO, y * apply("log", a))),
        lambda a, b: a**b, names=("power",), domain="x > 0, or y an integer", inside=(1, None), kind="power",
        noun="power", single=True,
-       ball=_power_of_balls),
+       ball=power_of_balls),
     _of_integers("floordiv", _floordiv, lambda a, b: sympy.floor(a / b)),
     _of_integers("mod", lambda a, b: a % b, "Mod", "Mod", "remainder"),
     # comparison and logic

@@ -25,7 +25,7 @@ def with_exact_results(
     backward: Sequence[Equation],
     tensors: dict[str, Tensor],
     names: Names,
-) -> tuple[Sequence[Equation], Sequence[Equation]]:
+) -> tuple[list[Equation], list[Equation]]:
     """The equations, where an output that backward compares with what it computes has a local name before it is rounded
     and returned: `h == out` holds nowhere if h is rounded less than out."""
     compared = {
@@ -38,26 +38,37 @@ def with_exact_results(
     writers = by_target(forward)
     some = [n for n in primal.outputs if n in compared & {*writers} and not _chosen(n, writers, primal.inputs)]
     if not some:
-        return forward, backward
+        return [*forward], [*backward]
     own = {name: names.new(f"exact_{name}") for name in some}
     put = transformer(lambda n: ref(own.get(n.name, n.name), *n.subscripts) if isinstance(n, Ref) else n)
-    forward, backward = ([e.mapped(put) for e in es] for es in (forward, backward))
-    forward = [replace(e, target=own.get(e.target, e.target)) for e in forward]
+    ahead = [replace(e.mapped(put), target=own.get(e.target, e.target)) for e in forward]
     for name, new in own.items():
         tensors[new] = replace(tensors[name], name=new, role=Role.LOCAL)
         box = primal.box_of(tensors[name].shape)
         at = tuple(i for i, _ in box)
-        forward.append(Equation(name, at, "none", ref(new, *at), box))
-    return forward, backward
+        ahead.append(Equation(name, at, "none", ref(new, *at), box))
+    return ahead, [e.mapped(put) for e in backward]
 
 
 def _chosen(name: str, writers: Mapping[str, list[Equation]], inputs: Sequence[str]) -> bool:
-    """Whether its elements are elements of inputs: in half precision these are what they are."""
+    """Whether its elements are those of inputs, or their absolute values and the like: half precision has them."""
     es = writers.get(name)
     if es is None:
         return name in inputs
-    plain = all(e.reduce in ("none", "max", "min") and isinstance(e.body, (Ref, Const)) for e in es)
-    return plain and all(_chosen(r.name, writers, inputs) for e in es for r in refs(e.body))
+    if any(e.reduce not in ("none", "max", "min", "supremum") for e in es):
+        return False
+    stack = [e.body for e in es]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Ref):
+            if not _chosen(node.name, writers, inputs):
+                return False
+        elif isinstance(node, Apply):
+            row = OPS[node.op]
+            if node.args and not (node.op == "neg" or row.integral and not row.arithmetic or row.kind == "choice"):
+                return False
+            stack += node.args[row.kind == "choice" :]
+    return True
 
 
 def choose_saved(

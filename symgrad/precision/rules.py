@@ -94,9 +94,11 @@ log1p(expm1(a)) -> a
 1 + expm1(a)/b -> (b + expm1(a))/b
 exp(b*log(a)) -> a**b
 a**b -> exp(b*log(a)) [symbolic b]
-(1 + a)**b -> exp(b*log1p(a)) [symbolic b]
-exp(b*log1p(a)) - 1 -> expm1(b*log1p(a))
-a**b - 1 -> expm1(b*log(a)) [symbolic b]
+(1 + a)**b -> compound(a, b) [symbolic b]
+compound(a, b) - 1 -> compoundm1(a, b)
+a**b - 1 -> powm1(a, b) [symbolic b]
+a**b - c**b -> c**b*compoundm1(tidy((a - c)/c), b) [symbolic b]
+a**b - c**b -> -a**b*compoundm1(tidy((c - a)/a), b) [symbolic b]
 a**b*a**c -> a**(b + c)
 a**b/a**c -> a**(b - c)
 a**b/(c + a**b) -> 1/(1 + c*a**(-b))
@@ -129,6 +131,7 @@ exp(-softplus(a)) -> sigmoid(-a)
 expm1(a)/(exp(a) + 1) -> tanh(a/2)
 sinh(a)/cosh(a) -> tanh(a)
 1/tanh(a) -> cosh(a)/sinh(a)
+cosh(a)/sinh(a) -> 1/tanh(a)
 cosh(a) - 1 -> coshm1(a)
 1 - tanh(a)**2 -> sech2(a)
 1/cosh(a)**2 -> sech2(a)

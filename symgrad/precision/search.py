@@ -33,7 +33,7 @@ from ..expr import (
 )
 from ..later import np
 from ..ops import OPS
-from ..ops.row import CALL, nonzero, unguarded_divisor
+from ..ops.row import CALL, EVERYWHERE, nonzero, unguarded_divisor
 from .denominator import WORDS, by_roots, may_shrink, together
 from .measure import NOTHING, WHOLE, Given, Sample, bits, known, value_at
 from .orders import differences_first, in_front, reordered
@@ -57,6 +57,7 @@ PAID = 4  # times as much counts what they lose beyond that
 WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
 PROGRESS = 0.1  # bits that a round must gain, of the best form and of all kept together
 RANGE = 2.0  # bits that whatever is saved all over the range counts as, at most: it may cost few operations
+REGIMES = 2.0  # bits lost for which two forms may be printed, one for each sign of a variable
 NEARLY = 0.1  # bits that a form may cost more, if less of what was written changes
 BETTER = 0.25  # bits that the second of two forms must save
 
@@ -250,6 +251,9 @@ class _Search:
 
     def divides_by_zero(self, form: Expr) -> Any:
         """At which of the points it does."""
+        if operator(form) == "select":
+            condition, *sides = form.args
+            return np.where(self.sample.doubles.of(condition), *map(self.divides_by_zero, sides))
         found = np.zeros(self.was.shape, bool)
         for n in values(form):
             if operator(n) == "div":
@@ -313,7 +317,36 @@ class _Search:
             forms = [*(f for f in as_named if self.costs(f) < first + BETTER), *forms]
         most = dict.fromkeys(orders, LONGER)  # a choice by size is one of two orders, however it is written
         told = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
-        return next(told, None)
+        found = next(told, None)
+        whole = self.by_sign(self.body if found is None else found)
+        return found if whole is None else whole
+
+    def by_sign(self, form: Expr) -> Expr | None:
+        """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
+        than both of them cost. Neither calls what is a number in another domain: no sample may tell."""
+        if self.gain < GAIN or self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
+            return None
+        domains = _domains(self.body)
+        ranked = [t for t in self.pool if _domains(self.form(t)) <= domains and self.sound(t)]
+        forms = [form, *(f for t in ranked if (f := self.form(t)) is not form)]
+        lost = np.array([self.sample.lost(f) for f in forms])[:, self.sample.whole]
+        prices = np.array([PRICE * operations(f) for f in forms])
+        found: list[Expr] = []
+        for leaf in (n for n in values(self.body) if isinstance(n, Ref) and n.name not in self.moderate):
+            positive = self.sample.doubles.of(leaf)[self.sample.whole] > 0
+            if positive.all() or not positive.any():
+                continue
+            best = []
+            for side in (positive, ~positive):
+                costs = prices + lost[:, side].mean(axis=1) / 100
+                near = np.flatnonzero(costs <= costs.min() + NEARLY)
+                best.append(min((forms[k] for k in near), key=self.changed))
+            if best[0] is not best[1]:
+                found.append(apply("select", apply("gt", leaf, 0), *best))
+        whole = min(found, key=self.costs, default=None)
+        if whole is None or self.costs(whole) > self.costs(form) - self.gain - BOUGHT * operations(whole):
+            return None
+        return whole if self.sample.equal(whole, self.body) else None
 
     def changed(self, form: Expr) -> int:
         """How many operations of a form are not in the one that is there."""
@@ -417,6 +450,10 @@ class _Search:
                 break
             kept.append(k)
         return [ranked[k] for k in kept]
+
+
+def _domains(form: Expr) -> set[str]:
+    return {OPS[n.op].domain for n in values(form) if isinstance(n, Apply)} | {OPS["div"].domain, EVERYWHERE}
 
 
 def _bare(node: Expr) -> Expr:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from ..differentiate.chain import combined
 from ..expr import (
     ARGUMENT,
+    ONE,
     ZERO,
     Apply,
     Expr,
@@ -101,6 +102,9 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     return in_the_words_of_readers(replace(derivative, function=function))
 
 
+AWAY = apply("gt", apply("abs", ARGUMENT), ONE / 8)  # where mostly the series has not taken over
+
+
 @lru_cache(maxsize=4096)
 def _tidy(op: Filled) -> Filled | Expr:
     """An operator that stands for a formula, with the formula simplified as a gradient would be; the formula itself,
@@ -109,7 +113,10 @@ def _tidy(op: Filled) -> Filled | Expr:
     with suppress(TooLarge):
         body = Writer(normal, (), set(), set(), {}).expr(normal.poly(body), {})
     body = stable_form(stable_form(body), OF_INPUTS)
-    body = body if (other := better(body)) is None else other
+    for given in (), () if op.place != ORIGIN else ((AWAY, True),):
+        body = body if (other := better(body, given=given)) is None else other
+        if is_plain(body, op.place):
+            return body
     whole = None if op.place == ORIGIN or is_plain(body, op.place) else together(body)
     body = whole if whole is not None and is_plain(whole, op.place) else body
     return body if is_plain(body, op.place) else rewritten_as(op, body)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 
 from ..expr import (
+    ONE,
     ZERO,
     Apply,
     Const,
@@ -155,7 +156,7 @@ class _Filling:
         return None
 
     def _singular(self, root: Expr, sums: bool) -> Expr:
-        ways = (self._product, self._root, self._guarded, *([self._cancelling] if sums else []))
+        ways = (self._logarithm, self._product, self._root, self._guarded, *([self._cancelling] if sums else []))
 
         def whole(node: Expr) -> Expr | None:
             assert isinstance(node, Apply)
@@ -214,6 +215,16 @@ class _Filling:
                 whole = at(body, u)
                 if whole is not None:
                     return fraction([*rest_above, whole], rest_below)
+        return None
+
+    def _logarithm(self, node: Apply) -> Expr | None:
+        """log(sinh(x)/x), as a whole: the logarithm of what is near 1 loses the digits in which it differs from 1."""
+        if node.op != "log":
+            return None
+        for u in self._variables(_powers(node.args[0])[1]):
+            body = _function_of(u, node.args[0])
+            if body is not None and is_removable(body) and limit(body) is ONE:
+                return self._of(apply("log", body), u)
         return None
 
     def _at_origin(self, body: Expr, u: Expr) -> Expr | None:
