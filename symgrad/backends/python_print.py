@@ -152,7 +152,7 @@ def _operation(op: str, operands: tuple[Expression, ...]) -> tuple[int, Sequence
         value, variable, values = operands
         return 0, ((value, 1), " for ", (variable, ATOM), " in ", (values, ATOM))
     first, second = operands
-    if op in ("is", "is not", "in"):
+    if op in ("is", "is not", "in", "not in"):
         return 6, ((first, 10), f" {op} ", (second, 10))
     if op == "pow":  # as formatters write it: x**2, but (x - y) ** 2
         symbol = "**" if _atomic(first) and _atomic(second) else " ** "

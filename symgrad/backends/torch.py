@@ -18,7 +18,7 @@ from ..source.tree import walk
 from . import primitives
 from .frameworks import TorchArtefact, TorchValues
 from .handwritten import handwritten
-from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, type_helper, wrong_type
+from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, refusal, type_helper, wrong_type
 from .python_expressions import CONVOLUTIONS, TRUE, given
 from .python_file import FrameworkFile, TangentFile
 from .python_names import PythonLanguage
@@ -384,16 +384,17 @@ def type_helpers(primal: Function) -> list[py.Definition]:
     value, dtype = Word("value"), Attribute(Word("value"), "dtype")
     integers = py.Several(tuple(Word(f"torch.{kind}") for kind in ("uint8", "int8", "int16", "int32", "int64")))
     rows: tuple[tuple[Dtype, str, Expression, Expression], ...] = (
-        (Dtype.REAL, "a floating-point tensor", py.method(value, "is_floating_point"), value),
+        (Dtype.REAL, "floating point", Operation("not", (py.method(value, "is_floating_point"),)), value),
         # torch takes uint8 for a mask
-        (Dtype.INT, "a tensor of integers", Operation("in", (dtype, integers)), py.method(value, "long")),
-        (Dtype.BOOL, "a tensor of booleans", Operation("eq", (dtype, Word("torch.bool"))), value),
+        (Dtype.INT, "integers", Operation("not in", (dtype, integers)), py.method(value, "long")),
+        (Dtype.BOOL, "booleans", Operation("ne", (dtype, Word("torch.bool"))), value),
     )
+    kind_of = Attribute(call("type", value), "__name__")
+    said = (f"{primal.name}: ", Word("name"), " is of the type ", kind_of, ", expected a torch.Tensor")
+    other = refusal(Operation("not", (call("torch.is_tensor", value),)), *said, kind="TypeError")
     found: list[py.Definition] = []
-    for kind, said, test, result in rows:
-        right = Operation("and", (call("torch.is_tensor", value), test))
-        other = call("getattr", value, py.text("dtype"), Attribute(call("type", value), "__name__"))
-        refused = wrong_type(primal.name, Operation("not", (right,)), Word("dtype"), said)
-        refused = replace(refused, body=[Assign(Word("dtype"), other), *refused.body])
-        found += [type_helper(kind, said, [refused, Return(result)], ", which")] if kind in kinds else []
+    for kind, expected, wrong, result in rows:
+        refused = wrong_type(primal.name, wrong, dtype, expected)
+        body: list[py.Statement] = [other, refused, Return(result)]
+        found += [type_helper(kind, f"a tensor of {expected}", body, ", which")] if kind in kinds else []
     return found
