@@ -2,7 +2,9 @@
 
 import os
 import sys
+from collections import Counter
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -58,8 +60,10 @@ def pytest_configure_node(node):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests of frameworks come last: beside JAX, a check has no process of its own any more."""
-    items.sort(key=lambda item: "frameworks" in item.path.parts)
+    """Tests of frameworks come last: beside JAX, a check has no process of its own any more. Of them, long files come
+    first: no process is to begin one when the others have nothing left to do."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: -tests[item.path] if "frameworks" in item.path.parts else -inf)
     left = [mark for mark in LONG if not getattr(config.option, mark)]
     long = [item for item in items if any(map(item.get_closest_marker, left))]
     if long:
