@@ -34,8 +34,16 @@ class Statements(ABC):
         self.asked = asked
 
     def __call__(self, statements: Sequence[Statement]) -> list[py.Statement]:
-        """The trees of `statements`."""
-        return [new for s in statements for new in self.statement(s)]
+        """The trees of `statements`; what is asked once more right behind is one block."""
+        found: list[py.Statement] = []
+        for new in (n for s in statements for n in self.statement(s)):
+            last = found[-1] if found else None
+            if isinstance(new, py.If) and isinstance(last, py.If) and new.condition == last.condition:
+                if not (new.otherwise or last.otherwise):
+                    found[-1] = replace(last, body=[*last.body, *new.body])
+                    continue
+            found.append(new)
+        return found
 
     def procedure(self, statements: Sequence[Statement]) -> list[py.Statement]:
         """The trees of a procedure."""
