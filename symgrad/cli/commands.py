@@ -25,6 +25,7 @@ from .targets import Targets, resolve
 
 FINDING, UNFINISHED = 1, 3
 explanation: Any = Later("symgrad.explanation")  # what is printed does without it
+page: Any = Later("symgrad.playground")
 Ways = Mapping[str, Any]  # the options of C that were given
 
 
@@ -164,6 +165,16 @@ def explain(
         else:
             text = found.markdown().rstrip("\n") if as_markdown else found.terminal()
             click.echo("\n" * bool(number) + text)
+
+
+def playground(port: int, seconds: float, browse: bool) -> None:
+    """Serve the page until Ctrl-C."""
+    def ready(address: str) -> None:
+        click.echo(f"symgrad playground at {address}   (Ctrl-C ends it)")
+        if browse:
+            click.launch(address)
+
+    page.serve(port, seconds, ready)
 
 
 # what a language cannot express
