@@ -20,7 +20,7 @@ SERVING = {"starlette": "starlette", "uvicorn": "uvicorn", **NEEDED}  # what is 
 
 
 def serve(port: int, seconds: float, ready: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C, as `server.serve` says. Raises TargetError where this machine lacks what it takes."""
+    """Serve the page until Ctrl-C, as `server.serve` does. Raises TargetError where something is not installed."""
     missing = [name for module, name in SERVING.items() if find_spec(module) is None]
     if missing:
         raise TargetError(f"a playground takes {', '.join(missing)} too: pip install 'symgrad[playground]'.")

@@ -16,7 +16,7 @@ from ..derivatives import Declaration, as_function
 from ..errors import FormulaError, SymgradError, TargetError
 from ..explanation.build import LANGUAGES, Explained, check_blocks, checked
 from ..explanation.code import code_blocks
-from ..explanation.document import Block, Code, Document, Section
+from ..explanation.document import Code, Document, Section
 from ..explanation.html import sections
 from ..explanation.rewrites import result_blocks
 from ..formulas import parse
@@ -84,9 +84,10 @@ def _derived(declaration: Declaration, to: str) -> Answer:
     """The function, J and J^T v; `text` is the function as formula text has it."""
     found = Explained(declaration, {}, "numpy")
     of = found.sections
-    product = Section("product", f"The product J^T v, with v = `{found.v}`", result_blocks(found.single, found.derivative))
-    shown = tuple(Section(name, of[name][0], of[name][1]()) for name in ("function", "jacobian"))
-    return {"html": _html(*shown, product), "name": found.function.name, "text": _text(declaration)}
+    shown = [Section(name, of[name][0], of[name][1]()) for name in ("function", "jacobian")]
+    product = result_blocks(found.single, found.derivative)
+    shown.append(Section("product", f"The product J^T v, with v = `{found.v}`", product))
+    return {"html": _html(*shown), "name": found.function.name, "text": _text(declaration)}
 
 
 def _explained(declaration: Declaration, to: str) -> Answer:
@@ -99,8 +100,9 @@ def _printed(declaration: Declaration, to: str) -> Answer:
     """The files of a language; of those with a forward and a backward, beside the formulas."""
     found = printed(declaration, to)
     plain = tuple(Code(path, text, ()) for path, text in found.files.items())
-    blocks: tuple[Block, ...] = (*code_blocks(found), *plain[1:]) if to in LANGUAGES else plain[::-1]
-    return {"html": _html(Section("files", "Each formula, and its line of code" if to in LANGUAGES else "Code", blocks))}
+    if to not in LANGUAGES:
+        return {"html": _html(Section("files", "The files", plain[::-1]))}  # what is called stands before who calls
+    return {"html": _html(Section("files", "Each formula, and its line of code", (*code_blocks(found), *plain[1:])))}
 
 
 def _checked(declaration: Declaration, to: str) -> Answer:

@@ -36,22 +36,25 @@ class Workers:
     @classmethod
     async def started(cls, count: int, seconds: float) -> Workers:
         """So many processes."""
-        found = cls(seconds, asyncio.Queue(), tempfile.TemporaryDirectory(prefix="symgrad-", ignore_cleanup_errors=True))
+        folder = tempfile.TemporaryDirectory(prefix="symgrad-playground-", ignore_cleanup_errors=True)
+        found = cls(seconds, asyncio.Queue(), folder)
         for _ in range(count):
             await found.start()
         return found
 
     async def start(self) -> None:
-        """One more process, which is free."""
+        """One more process, which is free; it imports from where this one does, and not from the current folder."""
         paths = os.pathsep.join(filter(None, sys.path))
-        self.free.put_nowait(
-            await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "symgrad.playground.worker",
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": paths, "TMPDIR": self.folder.name, "PYTHONSAFEPATH": "1"},
-                limit=LARGEST, start_new_session=True,
-            )  # fmt: skip
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "symgrad.playground.worker"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": paths, "TMPDIR": self.folder.name},
+            limit=LARGEST,
+            start_new_session=True,  # its children end with it
         )
+        self.free.put_nowait(process)
 
     async def answer(self, question: Any) -> Answer:
         """The answer of a process that is free, or why there is none."""
@@ -73,15 +76,13 @@ class Workers:
             if done:
                 self.free.put_nowait(process)
             else:
-                _end(process)
+                await _ended(process)
                 await self.start()
 
     async def end(self) -> None:
         """End those that are free, as all are where nobody waits for an answer."""
         while not self.free.empty():
-            process = self.free.get_nowait()
-            _end(process)
-            await process.wait()
+            await _ended(self.free.get_nowait())
         self.folder.cleanup()
 
 
@@ -93,9 +94,12 @@ async def _asked(process: asyncio.subprocess.Process, question: Any) -> bytes:
     return await process.stdout.readline()
 
 
-def _end(process: asyncio.subprocess.Process) -> None:
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End a process, and the compiler or check that it has started."""
     with suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
+    with suppress(ConnectionError):
+        await process.communicate()  # what it wrote last; then its pipes are closed
