@@ -59,8 +59,14 @@ class Printed:
     folder: str
 
     def load(self) -> Artefact:
-        """Import or compile the printed text."""
-        return self.backend.load(self.program, self.files)
+        """Import or compile the printed text. Raises MachineError where what it imports is not installed."""
+        try:
+            return self.backend.load(self.program, self.files)
+        except ImportError as error:
+            name, to = self.program.derivative.primal.name, self.backend.name
+            raise MachineError(
+                f"{name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
+            ) from error
 
 
 class Files(dict[str, str]):

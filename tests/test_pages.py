@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 
 import symgrad as sg
-from symgrad.playground import SERVING
+from symgrad.playground import SERVING, static
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 NEEDED = {*SERVING, "playwright", "axe_playwright_python"}
 missing = [name for name in sorted(NEEDED) if find_spec(name) is None] + ["chromium"] * (BROWSER is None)
-PATIENCE = 20_000  # milliseconds, on a machine that does much else
+PATIENCE = 60_000  # milliseconds, on a machine that does much else
 SERIOUS = ("serious", "critical")  # findings of axe
 PHONE = {"width": 360, "height": 740}
 
@@ -40,8 +44,8 @@ def browser(request):
 
 @pytest.fixture(scope="module")
 def address(browser):
-    command = [sys.executable, "-m", "symgrad", "playground", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as server:
+    command = [sys.executable, "-m", "symgrad", "playground", "--port", "0", "--seconds", "60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         yield server.stdout.readline().split()[3]
         server.terminate()
 
@@ -162,6 +166,50 @@ def test_on_a_phone(browser, address, scheme):
         expect(page.locator("#checked")).to_contain_text("\u2713 softmax numpy agrees")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert findings(page) == []
+
+
+PYODIDE = """
+export const loadPyodide = async () => ({
+  loadPackage: async () => {},
+  unpackArchive: () => {},
+  runPython: () => (text) => {
+    const { ask, formula } = JSON.parse(text);
+    while (formula === "endless");
+    return JSON.stringify(ask === "library" ? { groups: { some: ["relu"] } } : { error: `${ask} of ${formula}`, at: 0 });
+  },
+});"""
+
+
+def test_without_a_server(browser, tmp_path):
+    """The worker, its limit of time, and the policy; what stands for Pyodide here has no Python in it."""
+    from playwright.sync_api import expect
+
+    (tmp_path / "pyodide").mkdir()
+    lock = {"packages": {name: {"file_name": "a.whl"} for name in static.PACKAGES}}
+    texts = {"pyodide-lock.json": json.dumps(lock), "pyodide.mjs": PYODIDE, "a.whl": ""}
+    for name, text in (texts | {f"{name}-1.whl": "" for name in static.WHEELS}).items():
+        (tmp_path / "pyodide" / name).write_text(text)
+    static.write(tmp_path, 1.0)
+    handler = partial(Quiet, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with opened(browser, f"http://127.0.0.1:{server.server_port}/#formula=a&to=c") as page:
+            expect(page.locator("#error")).to_have_text("column 1: derive of a")
+            expect(page.get_by_label("or one of the library").locator("option")).to_have_count(2)
+            page.get_by_label("Formula", exact=True).fill("endless")
+            expect(page.locator("#error")).to_contain_text("this took more than 1 s, and was ended")
+            page.get_by_label("Formula", exact=True).fill("b")
+            expect(page.locator("#error")).to_have_text("column 1: derive of b")
+        server.shutdown()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and tells nobody."""
+
+    extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
+
+    def log_message(self, *said):
+        pass
 
 
 def test_an_explanation(browser, tmp_path):

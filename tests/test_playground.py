@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from symgrad.backends import BACKENDS
 from symgrad.derivatives import as_function
 from symgrad.errors import TargetError
 from symgrad.explanation import html
+from symgrad.playground import static
 from symgrad.playground.answers import LONGEST, answer
 
 pytestmark = pytest.mark.skipif(not all(map(find_spec, html.NEEDED)), reason="symgrad[html] is not installed")
@@ -95,6 +97,15 @@ def test_the_check_and_the_derivation():
     assert " style=" not in found["html"], "the policy of the page refuses styles in the text"
 
 
+def test_what_cannot_be_checked_here_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = answer({"ask": "check", "formula": "f(x) = x**2", "to": "torch"})
+    assert found["ok"] is None
+    assert found["said"] == (
+        "It was not checked here: f: the printed torch code needs torch. To get it: pip install torch"
+    )
+
+
 def test_the_library_by_its_files():
     groups = answer({"ask": "library"})["groups"]
     assert sorted(n for names in groups.values() for n in names) == sorted(library.__all__)
@@ -127,6 +138,32 @@ def test_says_what_is_not_installed(monkeypatch):
     monkeypatch.setitem(playground.SERVING, "no_such_module", "no-such-package")
     with pytest.raises(TargetError, match=r"no-such-package too: pip install 'symgrad\[playground\]'"):
         playground.serve(0, 1.0, print)
+
+
+# without a server
+
+
+def test_the_page_for_pyodide(tmp_path):
+    with pytest.raises(TargetError, match=r"there is no .*pyodide-lock\.json. Unpack a release of Pyodide"):
+        static.write(tmp_path, 20.0)
+    (tmp_path / "pyodide").mkdir()
+    lock = {"packages": {name: {"file_name": f"{name}-1-py3-none-any.whl"} for name in static.PACKAGES}}
+    (tmp_path / "pyodide" / "pyodide-lock.json").write_text(json.dumps(lock))
+    with pytest.raises(TargetError, match=r"lacks click-1-py3-none-any\.whl, .*python_flint.*pip download"):
+        static.write(tmp_path, 20.0)
+    for name in (*static.PACKAGES, *static.WHEELS):
+        (tmp_path / "pyodide" / f"{name}-1-py3-none-any.whl").touch()
+    written = static.write(tmp_path, 20.0)
+    assert {*written} == {*tmp_path.iterdir()} - {tmp_path / "pyodide"}
+    text = (tmp_path / "index.html").read_text()
+    assert "script-src 'self' 'wasm-unsafe-eval'" in text and text.index("static.js") < text.index("playground.js")
+    for name in re.findall(r'(?:src|href)="([\w.]+)"', text):
+        assert (tmp_path / name).is_file()
+    with zipfile.ZipFile(tmp_path / "symgrad.zip") as archive:
+        assert {"symgrad/playground/answers.py", "symgrad/templates/numpy.py"} <= {*archive.namelist()}
+    first = (tmp_path / "symgrad.zip").read_bytes()
+    static.write(tmp_path, 20.0)
+    assert (tmp_path / "symgrad.zip").read_bytes() == first
 
 
 # over HTTP

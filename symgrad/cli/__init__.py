@@ -264,6 +264,8 @@ def explain(**asked: Any) -> None:
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=20.0, metavar="S", callback=_number,
               show_default=True, help="How long an answer may take.")  # fmt: skip
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
+@click.option("--static", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Serve nothing: write the page to DIR, for the Pyodide in DIR/pyodide.")  # fmt: skip
 def playground(**asked: Any) -> None:
     """Serve a page on which a formula is typed, and its gradient and code are read.
 

@@ -26,6 +26,7 @@ from .targets import Targets, resolve
 FINDING, UNFINISHED = 1, 3
 explanation: Any = Later("symgrad.explanation")  # what is printed does without it
 page: Any = Later("symgrad.playground")
+static_page: Any = Later("symgrad.playground.static")
 Ways = Mapping[str, Any]  # the options of C that were given
 
 
@@ -167,8 +168,13 @@ def explain(
             click.echo("\n" * bool(number) + text)
 
 
-def playground(port: int, seconds: float, browse: bool) -> None:
-    """Serve the page until Ctrl-C."""
+def playground(port: int, seconds: float, browse: bool, static: Path | None) -> None:
+    """Serve the page until Ctrl-C; or write it for Pyodide."""
+    if static is not None:
+        for path in static_page.write(static, seconds):
+            click.echo(f"{path}   written")
+        return
+
     def ready(address: str) -> None:
         click.echo(f"symgrad playground at {address}   (Ctrl-C ends it)")
         if browse:
