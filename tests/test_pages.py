@@ -175,7 +175,8 @@ export const loadPyodide = async () => ({
   runPython: () => (text) => {
     const { ask, formula } = JSON.parse(text);
     while (formula === "endless");
-    return JSON.stringify(ask === "library" ? { groups: { some: ["relu"] } } : { error: `${ask} of ${formula}`, at: 0 });
+    if (ask === "library") return JSON.stringify({ groups: { some: ["relu"] } });
+    return JSON.stringify({ error: `${ask} of ${formula}`, at: 0 });
   },
 });"""
 

@@ -1,8 +1,8 @@
 """A page on which a formula is typed and its gradient is read: `symgrad playground`.
 
 What is asked is answered by answers.py, of formula text alone, in a process that has a limit of time and memory
-(workers.py, worker.py); server.py hands the page out, on this machine. static.py writes the same page for a browser that
-runs symgrad itself, in Pyodide.
+(workers.py, worker.py); server.py hands the page out, on this machine. static.py writes the same page for a browser
+that runs symgrad itself, in Pyodide.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def write(folder: Path, seconds: float) -> list[Path]:
-    """Write the page into a folder that has Pyodide in `pyodide/`; return the files. An answer may take so many seconds.
+    """Write the page into a folder that has Pyodide in `pyodide/`; return the files.
+
+    seconds  that an answer may take
 
     Raises TargetError where something of it is not there.
     """
