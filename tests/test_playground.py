@@ -206,7 +206,7 @@ def client():
 
     from symgrad.playground.server import application
 
-    with TestClient(application(processes=1), base_url=HERE) as client:
+    with TestClient(application(seconds=300.0, processes=1), base_url=HERE) as client:
         yield client
 
 
@@ -242,7 +242,7 @@ def test_a_formula_that_ends_its_process(monkeypatch):
     from symgrad.playground.server import application
 
     monkeypatch.setattr(workers, "LARGEST", 10)
-    with TestClient(application(processes=1), base_url=HERE) as client:
+    with TestClient(application(seconds=300.0, processes=1), base_url=HERE) as client:
         for _ in range(2):
             found = client.post("/answer", headers=JSON, content=QUESTION)
             assert "is too long for a page" in found.json()["error"]
