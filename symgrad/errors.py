@@ -10,7 +10,15 @@ class DeclarationError(SymgradError):
 
 
 class FormulaError(DeclarationError):
-    """Formula text that cannot be read; the message shows the text with a caret under the place."""
+    """Formula text that cannot be read; the message shows the text with a caret under the place.
+
+    said  the message without the text
+    at    the place in the text, in characters from 0; None where it is no single one
+    """
+
+    def __init__(self, message: str, said: str = "", at: int | None = None) -> None:
+        super().__init__(message)
+        self.said, self.at = said or message, at
 
 
 class ShapeError(DeclarationError):

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from .backends import BACKENDS, OPTIONS, asked, takers
 from .backends.base import Artefact, Backend
 from .backends.header import CHECKSUM, header
+from .backends.loaded import fenced
 from .backends.options import unperturbed
 from .declare import Declared
 from .derivatives import Declarable, Declaration, as_declaration, as_function, asked_for, derive, uncollected
@@ -38,7 +39,7 @@ from .programs import planned
 from .records import dataclass, replace
 
 if TYPE_CHECKING:
-    from .verify import Loss, Report
+    from .verify import Losses, Report
 
 oracle: Any = Later("symgrad.verify")  # what is printed and not checked does without it
 
@@ -58,8 +59,25 @@ class Printed:
     folder: str
 
     def load(self) -> Artefact:
-        """Import or compile the printed text."""
-        return self.backend.load(self.program, self.files)
+        """Import or compile the printed text. Raises MachineError where what it imports is not installed."""
+        try:
+            return self.backend.load(self.program, self.files)
+        except ImportError as error:
+            name, to = self.program.derivative.primal.name, self.backend.name
+            raise MachineError(
+                f"{name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
+            ) from error
+
+
+class Files(dict[str, str]):
+    """Texts by their paths; in a session and in a notebook they are shown as they are."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{path}\n\n{text}" for path, text in self.items())
+
+    def _repr_markdown_(self) -> str:
+        shown = ((path, text, "python" if path.endswith(".py") else "c") for path, text in self.items())
+        return "\n\n".join(f"**{path}**\n\n{fenced(text.rstrip(), language)}" for path, text, language in shown)
 
 
 def printed(declaration: Declaration, to: str, options: Mapping[str, Any] = MappingProxyType({})) -> Printed:
@@ -153,7 +171,7 @@ def generate(
                 _require_agreement(one, result, result.load())
             except MachineError as error:
                 raise MachineError(f"{error} Or print it unchecked: check=False.") from error
-    return dict(results[0].files)
+    return Files(results[0].files)
 
 
 def load(declaration: Declarable, to: str = "numpy", check: bool = True, **static: Any) -> Artefact:
@@ -220,9 +238,9 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
         origin = _origin(of, own, beside, options.wrt)
         reports.append(oracle.check(own, text.files, to, artefact, origin=origin, **told))
     report: Report = oracle.joined(function.name, reports)
-    words = ["symgrad", "check", function.source or function.formula or function.name, "--to", to, *options.cli_flags]
+    words = ["symgrad", "check", function.source, "--to", to, *options.cli_flags]
     words += ["--no-stabilize"] * (not function.stabilize) + ["--full"] * how.get("full", False)
-    return replace(report, command=shlex.join(words), remark=getattr(artefact, "remark", ""))
+    return replace(report, command=shlex.join(words) if function.source else "", remark=getattr(artefact, "remark", ""))
 
 
 def _elsewhere(declaration: Declaration, language: str, same: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -249,7 +267,7 @@ def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str
     return oracle.Origin(what, function, inputs, own.outputs, moves, slope, sparse)
 
 
-def accuracy(declaration: Declarable, seed: int = 0) -> tuple[tuple[Loss, Loss], ...]:
+def accuracy(declaration: Declarable, seed: int = 0) -> Losses:
     """The bits of float64 that the printed code loses, at the points of a check, for each output and each gradient.
 
     In pairs: what the formula as it is written loses, differentiated as it stands; and what is printed for it. NumPy's
@@ -257,7 +275,8 @@ def accuracy(declaration: Declarable, seed: int = 0) -> tuple[tuple[Loss, Loss],
     """
     function = as_function(declaration)
     artefacts = [printed(replace(function, stabilize=s), "numpy").load() for s in (False, True)]
-    return tuple(zip(*oracle.losses(function, artefacts, seed), strict=True))
+    found: Losses = oracle.Losses(zip(*oracle.losses(function, artefacts, seed), strict=True))
+    return found
 
 
 def _named(function: Function, backend: Backend) -> Function:
@@ -267,7 +286,13 @@ def _named(function: Function, backend: Backend) -> Function:
 
 
 def command(functions: Sequence[Function], to: str, backend: Backend | None = None) -> str:
-    """The command that prints functions again."""
+    """What prints functions again: the command, or a call in Python where no TARGET leads to one of them."""
+    if not all(f.source for f in functions):
+        names = ", ".join(f.name for f in functions)
+        words = [f"[{names}]" if len(functions) > 1 else names, f'to="{to}"']
+        words += backend.options.keywords if backend is not None else ()
+        words += ["stabilize=False"] * (not all(f.stabilize for f in functions))
+        return f"sg.generate({', '.join(words)})"
     options = backend.options.cli_flags if backend is not None else ()
     plainly = [] if all(f.stabilize for f in functions) else ["--no-stabilize"]
     return " ".join([f"symgrad generate {' '.join(map(_quoted, functions))} --to {to}", *plainly, *options])

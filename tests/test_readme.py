@@ -28,7 +28,7 @@ from symgrad.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "docs" / "why-grad-output.md")
+PAGES = (README, ROOT / "docs" / "why-grad-output.md", ROOT / "docs" / "notebooks.md")
 GENERATED = ROOT / "generated"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 ULPS = re.compile(r"worst error \S+ ulps")  # the last digits of a machine's own exp and sin

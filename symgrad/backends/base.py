@@ -13,7 +13,7 @@ from ..source.tree import Function
 from .options import DEFAULT, Options
 
 
-def _folder() -> Path:
+def templates() -> Path:
     """The folder `templates`: inside the package when installed from a wheel, else beside it."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "templates"
@@ -22,7 +22,7 @@ def _folder() -> Path:
 
 def source(name: str) -> str:
     """The text of a file of `templates`, which is written by hand."""
-    return _folder().joinpath(name).read_text(encoding="utf-8")
+    return templates().joinpath(name).read_text(encoding="utf-8")
 
 
 class Artefact(Protocol):

@@ -20,6 +20,7 @@ from .c_compile import Library
 from .c_point import Point, tensor_of
 from .c_signature import Printed, of_arrays
 from .c_sparse import DATA, INDICES, INDPTR
+from .loaded import Loaded, of_program
 from .options import DEFAULT, Options
 from .python_checks import cotangent_helper, cotangents_helper, inputs_helper, type_helpers
 from .python_names import module_from, resolved
@@ -190,7 +191,7 @@ class _Matrix:
         return (*found, sparse.csr_array((data, indices, indptr), shape=shape))
 
 
-class Values:
+class Values(Loaded):
     """The functions beside forward and backward, each by its name: it returns what the printed NumPy returns.
 
     An argument is copied only where it is not contiguous, or of another type.
@@ -204,6 +205,7 @@ class Values:
         self.contracts = True  # a*b + c is rounded once where the compiler likes
         self.remark = ""  # on how it was linked
         self.threads = options.openmp  # which a copy of the process does not have
+        self._said = of_program(program, "c")
         self._wish = Wish(np.empty)
         self._beside: dict[str, Callable[..., Any]] = {}
         for b in program.beside:

@@ -11,20 +11,23 @@ from typing import Any
 from ..ir import Dtype, Function
 from ..later import Later, np
 from ..plan import Program
+from .loaded import Loaded, of_program
 
 sparse: Any = Later("scipy.sparse")
 
 
-class _Framework(ABC):
+class _Framework(Loaded, ABC):
     """`forward`, `backward` and the functions beside them on NumPy arrays; every other name is that of the printed
     module, for its own tensors."""
 
+    language: str
     threads = True  # the framework has threads of its own: a process that has used it must not be copied
 
     def __init__(self, program: Program, module: ModuleType) -> None:
         self.module = module
         self._primal = program.derivative.primal
         self._beside = {b.name: b.program.derivative.primal for b in program.beside}
+        self._said = of_program(program, self.language)
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__.get("_beside", {}):
@@ -56,6 +59,7 @@ class _Framework(ABC):
 class TorchValues(_Framework):
     """Printed torch, without forward and backward."""
 
+    language = "torch"
     flushes = True  # its sigmoid(-728) is 0, and so is its log1p of the smallest number
     powers = True  # it has no cbrt
 
@@ -168,6 +172,7 @@ def _numbers(value: Any, name: str) -> Any:
 class JaxValues(_Framework):
     """Printed JAX, in 64 bits, under jax.jit: operation by operation, JAX compiles each of them for each shape."""
 
+    language = "jax"
     flushes = True  # subnormal numbers are 0 to XLA on a CPU
     traces = True  # real numbers, of which none is looked at
 

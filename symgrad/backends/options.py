@@ -131,6 +131,13 @@ class Options:
         return tuple(word for name, value in said.items() for word in (flag(name), value) if word)
 
     @property
+    def keywords(self) -> tuple[str, ...]:
+        """The same in Python: `dtype="float"`."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        said = {n: ", ".join(v) if isinstance(v, tuple) else v for n, v in given.items()}
+        return tuple(f'{n}="{v}"' if isinstance(v, str) else f"{n}={v}" for n, v in said.items())
+
+    @property
     def operation(self) -> float:
         """What one operation on an element costs backward, where keeping the element costs 1."""
         return SAVES[self.save]

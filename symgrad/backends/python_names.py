@@ -24,6 +24,7 @@ from ..source.tree import Function
 from . import primitives
 from .base import Backend
 from .handwritten import respelled
+from .loaded import LoadedModule, of_module
 from .options import DEFAULT, Options
 from .python_print import module as printed
 
@@ -54,6 +55,8 @@ class PythonLanguage(Backend):
         with primitives.importable(program):
             module = module_from(path, text)
         module.__dict__["heads"] = self.heads(program)
+        module.__class__ = LoadedModule
+        module.__dict__["_said"] = of_module(program, self.name, module)
         return module
 
     def heads(self, program: Program) -> tuple[Function, ...]:

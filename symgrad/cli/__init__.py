@@ -1,4 +1,4 @@
-"""The command `symgrad`: generate, check, show, explain.
+"""The command `symgrad`: generate, check, show, explain, playground.
 
 Exit codes: 0; 1 for a finding (code that fails its check, files that are not as printed); 2 for a mistake of the user's
 or what this machine lacks, with one message and no traceback; 3 for a check whose time ran out.
@@ -256,3 +256,21 @@ def explain(**asked: Any) -> None:
     point loses; and what the check says.
     """
     _run.explain(**asked)
+
+
+@main.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=8600, metavar="N", show_default=True,
+              help="The port of this machine; 0 is any that is free.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=20.0, metavar="S", callback=_number,
+              show_default=True, help="How long an answer may take.")  # fmt: skip
+@click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
+@click.option("--static", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Serve nothing: write the page to DIR, for the Pyodide in DIR/pyodide.")  # fmt: skip
+def playground(**asked: Any) -> None:
+    """Serve a page on which a formula is typed, and its gradient and code are read.
+
+    The page is served on this machine alone, until Ctrl-C, and needs no network. It takes formula text, and names of
+    the library; J and J^T v, the derivation, the code in each language and its check are those of the other commands.
+    [needs symgrad[playground]]
+    """
+    _run.playground(**asked)

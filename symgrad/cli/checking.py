@@ -62,7 +62,6 @@ class Outcome:
 
 def verified(function: Function, printing: Printed, doing: Callable[[str], None] = quietly, **how: Any) -> Outcome:
     """Load and check what was printed; `how`, as `symgrad.verify.check` is told. `doing` is told what is being done."""
-    to = printing.backend.name
     try:
         doing("loading")
         artefact = printing.load()
@@ -70,9 +69,6 @@ def verified(function: Function, printing: Printed, doing: Callable[[str], None]
         return Outcome(lacking=str(error))
     except CompilerError as error:
         return Outcome(failed=str(error))
-    except ImportError as error:
-        said = f"{function.name}: the printed {to} code needs {error.name}. To get it: pip install {error.name}"
-        return Outcome(lacking=said)
     return Outcome(verified_code(function, printing, artefact, watch=doing, **how))
 
 

@@ -25,6 +25,8 @@ from .targets import Targets, resolve
 
 FINDING, UNFINISHED = 1, 3
 explanation: Any = Later("symgrad.explanation")  # what is printed does without it
+page: Any = Later("symgrad.playground")
+static_page: Any = Later("symgrad.playground.static")
 Ways = Mapping[str, Any]  # the options of C that were given
 
 
@@ -164,6 +166,21 @@ def explain(
         else:
             text = found.markdown().rstrip("\n") if as_markdown else found.terminal()
             click.echo("\n" * bool(number) + text)
+
+
+def playground(port: int, seconds: float, browse: bool, static: Path | None) -> None:
+    """Serve the page until Ctrl-C; or write it for Pyodide."""
+    if static is not None:
+        for path in static_page.write(static, seconds):
+            click.echo(f"{path}   written")
+        return
+
+    def ready(address: str) -> None:
+        click.echo(f"symgrad playground at {address}   (Ctrl-C ends it)")
+        if browse:
+            click.launch(address)
+
+    page.serve(port, seconds, ready)
 
 
 # what a language cannot express

@@ -41,18 +41,7 @@ def products(function: Function) -> list[str]:
 
 def lost(function: Function) -> list[str]:
     """The bits of float64 that are lost: by the formula as it is written, and by what is printed."""
-    head = "Bits lost in float64, on average and at most"
-    pairs = accuracy(function)
-    if not pairs:
-        return [head, "    nothing is real here"]
-    width = max(len(loss.name) for loss, _ in pairs)
-    lines = []
-    for before, after in pairs:
-        for words, loss in (("as written", before), ("as printed", after)):
-            name = before.name if loss is before else ""
-            where = f"   at {loss.worst}" if loss.worst else ""
-            lines.append(f"    {name:<{width}}   {words} {loss.mean:6.2f} {loss.most:6.1f}{where}")
-    return [head, *lines]
+    return repr(accuracy(function)).splitlines()
 
 
 def latex(function: Function) -> str:

@@ -180,6 +180,9 @@ class Group(ABC):
     shapes: ClassVar[tuple[tuple[int, ...], ...]]
     size: int
 
+    def __repr__(self) -> str:
+        return f"sg.{self.name}"
+
     # of components
 
     @abstractmethod

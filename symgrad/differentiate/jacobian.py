@@ -42,6 +42,9 @@ class Jacobian:
         lines = self._lines(show_equations, lambda r: show_element(r.name, r.subscripts), "d {} / d {}")
         return "\n".join([f"Jacobian of {self.name}", *(f"    {line}" for line in lines)])
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def latex(self) -> str:
         """A LaTeX `aligned` environment, one line per equation."""
         return aligned(self._lines(latex_equations, latex_of, r"\frac{{\partial {}}}{{\partial {}}}"))

@@ -30,6 +30,9 @@ class Explanation:
 
     document: Document
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return str(click.unstyle(self.terminal()))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from ..derivatives import Declaration, as_function, derivation, derive
 from ..errors import CompilerError, TargetError, UnsupportedError
 from ..ir import single
 from ..pipeline import Printed, printed, verified
+from ..verify import Report
 from .chain import chain_blocks
 from .code import code_blocks, saved_blocks
 from .document import Block, Document, Formula, Formulas, Paragraph, Section
@@ -88,11 +90,7 @@ class Explained:
         }
 
     def _check(self) -> tuple[Block, ...]:
-        try:
-            report = verified(self.declaration, self.printed, self.printed.load(), seconds=SECONDS)
-        except CompilerError as error:
-            return (Paragraph(f"It was not checked here: {error}"),)
-        return Paragraph(CHECK), Formulas((Formula(str(report), ""),))
+        return check_blocks(checked(self.declaration, self.printed, seconds=SECONDS))
 
     def document(self, only: Sequence[str] = ()) -> Document:
         """All of it, or some of the sections."""
@@ -112,3 +110,18 @@ class Explained:
             () if only else (lead,),
             tuple(Section(n, title, blocks) for n, title, blocks in made if blocks),
         )
+
+
+def checked(declaration: Declaration, found: Printed, **how: Any) -> Report | str:
+    """What the check says of printed code, as `verified` is told how; or why it was not checked here."""
+    try:
+        return verified(declaration, found, found.load(), **how)
+    except CompilerError as error:
+        return f"It was not checked here: {error}"
+
+
+def check_blocks(outcome: Report | str) -> tuple[Block, ...]:
+    """The same for who does not know what a check does."""
+    if isinstance(outcome, str):
+        return (Paragraph(outcome),)
+    return Paragraph(CHECK), Formulas((Formula(str(outcome), ""),))

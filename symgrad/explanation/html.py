@@ -24,13 +24,24 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 def page(document: Document) -> str:
     """The text of the file. Raises TargetError where this machine lacks what it takes."""
+    _require()
+    return _Page(document).text()
+
+
+def sections(document: Document) -> str:
+    """The sections alone, for a page that has the style and the script already. Raises TargetError as `page` does."""
+    _require()
+    of = _Page(document)
+    return "".join(map(of.section, document.sections))
+
+
+def _require() -> None:
     missing = [name for module, name in NEEDED.items() if find_spec(module) is None]
     if missing:
         raise TargetError(
             f"a page takes {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed here: "
             f"pip install 'symgrad[html]'. The terminal and --markdown need nothing more."
         )
-    return _Page(document).text()
 
 
 class _Page:
@@ -110,15 +121,16 @@ class _Page:
 
     def code(self, code: Code) -> str:
         """The file, each line with the keys of the formulas that it computes."""
-        lexer = _lexers.CLexer if code.name.endswith(".c") else _lexers.PythonLexer
+        lexer = _lexers.CLexer if code.name.endswith((".c", ".h")) else _lexers.PythonLexer
         formatter = _formatters.HtmlFormatter(nowrap=True)
         rows = _pygments.highlight(code.text, lexer(stripnl=False), formatter).rstrip("\n").split("\n")
         keys: dict[int, list[str]] = {}
+        line = "line" if code is self.codes[0] else f"file{self.codes.index(code) + 1}-line"
         for key, lines in code.lines:
             for n in lines:
                 keys.setdefault(n, []).append(key)
         shown = "".join(
-            f'<span class="row" id="line{n}"'
+            f'<span class="row" id="{line}{n}"'
             + (f' data-keys="{escape("|".join(keys[n]))}"' if n in keys else "")
             + f">{row}\n</span>"
             for n, row in enumerate(rows, 1)

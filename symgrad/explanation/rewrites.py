@@ -46,11 +46,15 @@ def product_blocks(function: Function, derivative: Derivative, rewrites: Sequenc
         blocks += backward
     if not forward and not backward:
         blocks.append(Paragraph("No rewrite fired: nothing of it can be made simpler."))
-    result = shown.equations(derivative.equations, derivative.function, lambda e: f"backward {e.target}")
+    return (*blocks, *result_blocks(function, derivative, "The result"))
+
+
+def result_blocks(function: Function, derivative: Derivative, label: str = "") -> tuple[Block, ...]:
+    """The product as it is printed."""
+    result = _Shown(function).equations(derivative.equations, derivative.function, lambda e: f"backward {e.target}")
     written = {e.target for e in derivative.equations}
     zero = tuple(Formula(f"{g} = 0", "") for _, g in derivative.gradients if g not in written)
-    blocks.append(Formulas((*result, *zero), "The result"))
-    return tuple(blocks)
+    return (Formulas((*result, *zero), label),)
 
 
 def _speaks_of_gradients(rewrite: Rewrite, derivative: Derivative) -> bool:

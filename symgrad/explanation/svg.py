@@ -31,7 +31,7 @@ def svg(figure: Figure, name: str) -> str:
     said = f'<title id="{name}-title">{escape(figure.title)}</title><desc id="{name}-desc">{escape(figure.said)}</desc>'
     return (
         f'<svg role="img" aria-labelledby="{name}-title {name}-desc" viewBox="0 0 {width:g} {height:g}" '
-        f'style="max-width:{width:g}px">{said}{body}</svg>'
+        f'width="{width:g}">{said}{body}</svg>'
     )
 
 

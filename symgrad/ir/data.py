@@ -114,6 +114,9 @@ class Function:
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def with_source(self, source: str) -> Function:
         """The same function, printed again by `source`."""
         return replace(self, source=source)
@@ -164,6 +167,9 @@ class Derivative:
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         seeds = ", ".join(seed for _, seed in self.seeds)

@@ -4,7 +4,7 @@ It shares nothing with what derives and prints: neither `differentiate`, `simpli
 column of `ops`. See `check`.
 """
 
-from .accuracy import Loss, losses
+from .accuracy import Loss, Losses, losses
 from .check import check
 from .origin import Origin
 from .report import Report, joined

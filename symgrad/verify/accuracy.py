@@ -45,6 +45,27 @@ class Loss:
     worst: str = ""
 
 
+class Losses(tuple[tuple[Loss, Loss], ...]):
+    """Of each output and gradient what the formula as it is written loses, and what is printed for it."""
+
+    def __repr__(self) -> str:
+        head = "Bits lost in float64, on average and at most"
+        width = max((len(loss.name) for loss, _ in self), default=0)
+        rows = self._rows()
+        lines = [f"    {name:<{width}}   {words} {mean:>6} {most:>6}{worst}" for name, words, mean, most, worst in rows]
+        return "\n".join([head, *(lines or ["    nothing is real here"])])
+
+    def _repr_markdown_(self) -> str:
+        rows = [f"| {f'`{name}`' if name else ''} | {' | '.join(rest)} |" for name, *rest in self._rows()]
+        head = "| bits lost in float64 | | on average | at most | |"
+        return "\n".join([head, "| --- | --- | ---: | ---: | --- |", *rows])
+
+    def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        for before, after in self:
+            for name, words, loss in ((before.name, "as written", before), ("", "as printed", after)):
+                yield name, words, f"{loss.mean:.2f}", f"{loss.most:.1f}", f"   at {loss.worst}" if loss.worst else ""
+
+
 def losses(function: Function, artefacts: Sequence[Artefact], seed: int = 0) -> tuple[tuple[Loss, ...], ...]:
     """What float64 loses in each of the artefacts, which all compute `function` and its J^T v."""
     declaration = Declaration(function)

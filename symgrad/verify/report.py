@@ -119,6 +119,15 @@ class Report:
         """Whether everything was checked and nothing is wrong; losses are no failures."""
         return not self.failures and not self.stopped
 
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        sign = "\u2713" if self.ok else "\u2717"
+        first, _, rest = str(self).removeprefix(f"{self.function}   {self.target}   ").partition("\n")
+        said = f"{sign} **{self.function}**, {self.target}: {first}"
+        return f"{said}\n\n````text\n{rest}\n````" if rest else said
+
     def __str__(self) -> str:
         head = f"{self.function}   {self.target}   "
         if self.ok:

@@ -141,7 +141,16 @@ class Declared:
             return tuple(shaped) if several else shaped[0]
 
     def __repr__(self) -> str:
-        return f"<symgrad function {self.name}>"
+        try:
+            return repr(self.function)
+        except SymgradError:  # an option that has no value yet, or a mistake
+            return f"<symgrad function {self.name}>"
+
+    def _repr_latex_(self) -> str | None:
+        try:
+            return self.function._repr_latex_()
+        except SymgradError:
+            return None
 
     @property
     def _code(self) -> CodeType:
@@ -150,9 +159,12 @@ class Declared:
 
     @property
     def _source(self) -> str:
-        """What prints it again: `package.module:name`, or `layers.py:name` for a file that is no module."""
+        """The TARGET that prints it again: `package.module:name`, or `layers.py:name` for a file that is no module."""
         module = self.__wrapped__.__module__
-        file = f"{PurePath(self._code.co_filename).name}:{self.name}"
+        path = PurePath(self._code.co_filename)
+        if path.name.startswith("<") or path.parent.name.startswith("ipykernel_"):
+            return ""  # a session, or a cell of a notebook: no command finds it
+        file = f"{path.name}:{self.name}"
         return file if module == "__main__" or module not in sys.modules else f"{module}:{self.name}"
 
 

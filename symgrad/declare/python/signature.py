@@ -46,6 +46,13 @@ class TensorType:
 
     __ror__ = __or__
 
+    def __repr__(self) -> str:
+        name = "Real" if self.bare else {Dtype.REAL: "Tensor", Dtype.INT: "Int", Dtype.BOOL: "Bool"}[self.dtype]
+        words = [] if self.bare else [" ".join(self.dims)]
+        words += [self.interval.show(self.called).strip()] * self.interval.bounded
+        given = ", ".join(f'"{word}"' for word in words)
+        return f"sg.{name}" + f"[{given}]" * bool(given) + " | None" * self.optional
+
     def __call__(self) -> None:  # an annotation in a Union must be callable for `typing`
         raise TypeError("an annotation makes no tensors")
 

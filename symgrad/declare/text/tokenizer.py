@@ -74,7 +74,9 @@ class Formula:
         stripped = head.lstrip()
         number = f"line {before.count(chr(10)) + 1}, " if "\n" in self.text.strip() else ""
         return FormulaError(
-            f"{number}column {column + 1}: {message}\n    {stripped}{tail}".rstrip() + f"\n    {' ' * len(stripped)}^"
+            f"{number}column {column + 1}: {message}\n    {stripped}{tail}".rstrip() + f"\n    {' ' * len(stripped)}^",
+            message,
+            at,
         )
 
 
