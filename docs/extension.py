@@ -51,7 +51,7 @@ def _cells(notebook: Any) -> Iterator[str]:
         for output in cell.get("outputs", ()):
             data = output.get("data", {"text/plain": output.get("text", "")})
             if "text/markdown" in data:
-                yield "".join(data["text/markdown"])
+                yield re.sub(r"^#+ (.*)$", r"**\1**", "".join(data["text/markdown"]), flags=re.MULTILINE)
             elif "text/latex" in data:
                 yield "".join(data["text/latex"])
             else:
