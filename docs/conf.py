@@ -1,7 +1,7 @@
 """The site: `sphinx-build -W docs build/site` (`pip install -e ".[docs]"`) makes it, without a network.
 
 Sphinx, furo and MyST: pages are the Markdown that is read in the repository too, the reference is made of docstrings,
-and each of the three is kept. Material for MkDocs and MkDocs 1 are no longer developed, which is why they are not taken.
+and all three are kept. MkDocs 1 and Material for MkDocs get no more than repairs, which is why they are not taken.
 """
 
 import sys
@@ -24,7 +24,6 @@ myst_url_schemes = ["http", "https", "mailto", "repository"]
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-python_maximum_signature_line_length = 90
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"

@@ -66,8 +66,8 @@ def read(app: Sphinx, name: str, content: list[str]) -> None:
 
     def linked(found: re.Match[str]) -> str:
         target = (path.parent / found[2]).resolve()
-        own = target.is_relative_to(path.parent if name == "index" else app.srcdir) and target.suffix in (".md", ".ipynb")
-        if own or not target.exists() or not target.is_relative_to(ROOT):
+        page = target.is_relative_to(app.srcdir) and target.suffix in (".md", ".ipynb")
+        if page or not target.exists() or not target.is_relative_to(ROOT):
             return found[0]
         return f"{found[1]}({SCHEME}{target.relative_to(ROOT).as_posix()})"
 
@@ -113,6 +113,17 @@ def shown(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 def _files(folder: Path) -> Iterator[Path]:
     return (f for f in folder.rglob("*") if f.suffix in LEXERS and len(f.relative_to(folder).parts) <= 2)
+
+
+def reachable(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """What scrolls is reached by the keyboard, and captions of the navigation say their level."""
+    for name, old, new in (
+        ("body", "<pre>", '<pre tabindex="0">'),
+        ("body", '<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'),
+        ("furo_navigation_tree", 'role="heading"', 'role="heading" aria-level="2"'),
+    ):
+        if name in context:
+            context[name] = context[name].replace(old, new)
 
 
 def docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -163,5 +174,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", read)
     app.connect("doctree-resolved", resolved)
     app.connect("html-collect-pages", shown)
+    app.connect("html-page-context", reachable, priority=900)  # after furo's own
     app.connect("autodoc-process-docstring", docstring)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -33,6 +33,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 OUT = ROOT / "build" / "extra" / "gallery"
 CELLS = 48  # rows and columns of a thumbnail; of a larger J blocks are one cell
+APART = 16  # rows and columns from which on no lines stand between cells
 
 
 def topics() -> dict[str, tuple[str, str]]:
@@ -96,18 +97,19 @@ def thumbnail(jacobian: Any) -> str:
             width = len([*group])
             path += [f"M{x} {r}h{width}v1h-{width}z"] if full else []
             x += width
+    lines = [f"M{x} 0v{high}" for x in range(1, wide)] + [f"M0 {y}h{wide}" for y in range(1, high)]
+    between = f'<path class="between" d="{"".join(lines)}"/>' if lines and max(high, wide) <= APART else ""
     said = f"J, {rows} by {columns}: {some} of {jacobian.size} entries are not 0"
     return (
         f'<svg viewBox="0 0 {wide} {high}" role="img"><title>{said}</title>'
-        f'<path class="none" d="M0 0h{wide}v{high}h-{wide}z"/><path class="full" d="{"".join(path)}"/></svg>'
+        f'<path class="none" d="M0 0h{wide}v{high}h-{wide}z"/><path class="full" d="{"".join(path)}"/>{between}</svg>'
     )
 
 
 def index(out: Path) -> str:
     """The page that shows all of them, by topic."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(out.glob("*.json"))]
-    order = list(dict.fromkeys(topic for topic, _ in topics().values()))
-    records.sort(key=lambda r: (order.index(r["topic"]), r["name"]))
+    records.sort(key=lambda r: (r["topic"], r["name"]))
     parts = "".join(
         f'<section aria-labelledby="{topic}"><h2 id="{topic}">{topic.replace("_", " ").capitalize()}</h2>'
         f"<p>{escape(some[0]['about'])}</p><ul>{''.join(map(card, some))}</ul></section>\n"

@@ -1,6 +1,8 @@
 """Draw docs/static/softmax.svg, the picture of README.md, of what symgrad says and prints of one formula.
 
     python docs/make_picture.py
+
+tests/test_site.py compares it.
 """
 
 from __future__ import annotations
@@ -68,9 +70,10 @@ def picture() -> str:
             x += width + GAP
         y += height + GAP
     high = y - GAP + MARGIN
-    said = "A formula of softmax; its Jacobian; the gradient J^T v; code for NumPy and C; and what the check says of both."
+    said = "softmax as a formula; its Jacobian; the gradient J^T v; code for NumPy and C; what the check says of both."
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {high}" width="{WIDE}" height="{high}" role="img">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {high}" width="{WIDE}" height="{high}" '
+        f'role="img">\n'
         f"<title>{said}</title>\n<style>\n{STYLE}</style>\n"
         f'<rect class="page" x="0.5" y="0.5" width="{WIDE - 1}" height="{high - 1}" rx="12"/>\n'
         + "\n".join(body)

@@ -8,7 +8,8 @@ python          a program, run as a file; one that starts with `def forward` is 
 c               a program, compiled against generated/
 text            what the program above it prints
 
-Others are read by people alone. The cells of a notebook are run by a kernel, and have what they give beneath them. What `pip` and `pytest` do is not tried here: continuous integration runs those.
+Others are read by people alone. The cells of a notebook are run by a kernel, and have what they give beneath them.
+What `pip` and `pytest` do is not tried here: continuous integration runs those.
 """
 
 from __future__ import annotations
