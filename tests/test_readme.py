@@ -14,7 +14,10 @@ from pages import BLOCK, GENERATED, ROOT, compared, missing
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
-APART = {"distributed.md": "tests/frameworks/test_distributed.py starts its programs on several devices"}
+APART = {  # pages that another test runs
+    "distributed.md": "tests/frameworks/test_distributed.py starts its programs on several devices",
+    "robotics.md": "tests/test_robotics.py goes on in its folder",
+}
 RUN = [page for page in DOCS if page.name not in APART and BLOCK.search(page.read_text(encoding="utf-8"))]
 PAGES = [README, *RUN, *NOTEBOOKS]
 

@@ -1,4 +1,4 @@
-"""docs/robotics.md beyond what tests/test_readme.py runs of it: other compilers, and other builds."""
+"""docs/robotics.md shows what is printed, as the pages of test_readme.py; and goes through other compilers and builds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from pages import ROOT, Reader
+from pages import ROOT, compared
 
 pytestmark = pytest.mark.skipif(shutil.which("cmake") is None or shutil.which("cc") is None, reason="no CMake")
 
@@ -20,10 +20,12 @@ def run(*command, cwd):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
+def project(tmp_path_factory, request):
     """The folder that somebody has who has read the page."""
     folder = tmp_path_factory.mktemp("robot")
-    Reader(folder).page((ROOT / "docs" / "robotics.md").read_text(encoding="utf-8"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        compared(ROOT / "docs" / "robotics.md", folder, request.config.getoption("--update"))
     return folder
 
 
