@@ -1,4 +1,4 @@
-"""docs/robotics.md shows what is printed, as the pages of test_readme.py; and goes through other compilers and builds."""
+"""docs/robotics.md shows what is printed, as other pages do; and goes through other compilers and builds."""
 
 from __future__ import annotations
 
