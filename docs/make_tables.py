@@ -115,15 +115,15 @@ def operators() -> str:
     text = f"# Operators\n\n{MADE}\n{EQUALITIES}\n{table(head, (operator(row) for row in ROWS if row.arity))}"
     rows = ((f"`{name}`", row.domain) for name, row in MATRICES.items())
     in_c = "In C by LAPACKE (`--lapack`), but for `expm`; `argsort` needs none."
-    text += f"\n# Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
+    text += f"\n## Functions of whole matrices and vectors\n\n{in_c}\n\n{table(('function', 'domain'), rows)}"
     own = ", ".join(f"`{name}`" for name in sorted(FUNCTIONS))
     instead = table(("refused", "what says it"), ((f"`{name}`", said) for name, said in sorted(INSTEAD.items())))
-    text += f"\n# NumPy's functions in declarations\n\n{NUMPYS}\n{fill(own, 119)}\n\n{instead}"
+    text += f"\n## NumPy's functions in declarations\n\n{NUMPYS}\n{fill(own, 119)}\n\n{instead}"
     seen = {home: sorted({*names, *(FILLED if home == "numpy" else ())}) for home, names in SEEN.items()}
     rows = ((f"`{home}`", ", ".join(f"`{name}`" for name in names)) for home, names in seen.items())
-    text += f"\n# What else is traced\n\n{OTHERS}\n{table(('of', 'functions'), rows)}"
+    text += f"\n## What else is traced\n\n{OTHERS}\n{table(('of', 'functions'), rows)}"
     names = ", ".join(f"`{name}`" for name in sorted(COMPOSED))
-    return text + f"\n# More names in formula text\n\n{TEXT}\n{fill(names, 119)}\n"
+    return text + f"\n## More names in formula text\n\n{TEXT}\n{fill(names, 119)}\n"
 
 
 def main() -> None:

@@ -132,6 +132,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
     # optional inputs
     ("f(x, b?) = given(b, b, x)", {"...": (2,)}, {}),
     ("f(x[n], b[n]?)[i] = given(b, b[i], x[i])", {"n": 2}, {"b": None}),
+    ("f(x[n], b[n]?) = sum[i](given(b, b[i], 1)*x[i]) / sum[i:n](given(b, b[i], 1))", {"n": 2}, {}),
+    ("f(x[n], b[n]?) = sum[i](given(b, b[i], 1)*x[i]) / sum[i:n](given(b, b[i], 1))", {"n": 2}, {"b": None}),
     ("f(x[n], b[n]?) = x[0]**2", {"n": 2}, {"b": None}),
     ("f(x[n,m], b[m]?)[i] = given(b, exp(sum[j](x[i,j]*b[j])), x[i,0])", {"n": 2, "m": 3}, {}),
     ("f(x[n,m], b[m]?)[i] = given(b, exp(sum[j](x[i,j]*b[j])), x[i,0])", {"n": 2, "m": 3}, {"b": None}),

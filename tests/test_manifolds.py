@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -259,24 +252,3 @@ def test_an_element_of_another_shape_is_refused(body, said):
     with pytest.raises(SymgradError) as error:
         sg.function(body).function  # it is traced when it is asked for
     assert said in str(error.value)
-
-
-def test_the_pose_graph_of_the_page_converges(tmp_path):
-    root = Path(__file__).parents[1]
-    page = (root / "docs" / "manifolds.md").read_text()
-    programs, (commands,), (expected,) = (
-        re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL) for language in ("python", "console", "text")
-    )
-    for name, text in zip(("graph.py", "solve.py"), programs, strict=True):
-        tmp_path.joinpath(name).write_text(text)
-    lines = [["-m", *shlex.split(line)] for line in commands.splitlines()]
-    for line in [*lines, ["solve.py"]]:
-        environment = {**os.environ, "PYTHONPATH": str(root)}
-        done = subprocess.run(
-            [sys.executable, *line], cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
-        )
-        assert done.returncode == 0, done.stderr
-    # the last cost is what rounding leaves
-    said, end = (text.splitlines() for text in (done.stdout, expected))
-    assert [*said[:4], said[-1]] == [*end[:4], end[-1]]
-    assert float(said[4].split()[1]) < 1e-18

@@ -127,6 +127,8 @@ def _phrase_of(node: Expr) -> str:
     assert isinstance(node, Apply)
     if node.op == "select":
         return _guarded(node)
+    if node.op == "given":
+        return ""
     parts = [_known[a] for a in node.args]
     if node.op == "pow" and parts[0]:
         power = POWERS.get(node.args[1], f"to_{parts[1]}" if parts[1] else "")
