@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from symgrad import cli
 from symgrad.backends import BACKENDS
-from symgrad.cli import checking, commands, files
+from symgrad.cli import checking, files
 from symgrad.cli.targets import resolve
 from symgrad.errors import CompilerError
 from symgrad.library import scalars
@@ -228,7 +228,7 @@ def test_mistakes_are_one_message(command, target, said):
         (("generate", SQUARES, "--to", "numpyy"), "'numpyy' is no language that symgrad prints. Did you mean numpy?"),
         (("generate", SQUARES, "--to", "fortran"), f"Choose from {', '.join(BACKENDS)}."),
         (("generate", SQUARES, "--to", ""), "is no language"),
-        (("generate",), "Missing argument 'TARGET...'"),
+        (("generate",), "there is no TARGET, and no pyproject.toml with a table [tool.symgrad] in this folder or above"),
         (("generate", SQUARES, "--check", "--no-check"), "leave --no-check out"),
         (("derive", SQUARES), "No such command 'derive'"),
         (("check", SQUARES, "--fulll"), "--fulll"),
@@ -564,7 +564,7 @@ def test_a_mistake_of_symgrads_own_is_one_message(monkeypatch):
     def stumbles(*args):
         raise KeyError("no such stage")
 
-    monkeypatch.setattr(commands, "resolve", stumbles)
+    monkeypatch.setattr(checking, "resolve", stumbles)
     output = run("show", SQUARES, code=2)
     said = "symgrad: this is a mistake in symgrad, and not in what was asked: KeyError: 'no such stage'"
     assert output.startswith(said)

@@ -45,6 +45,17 @@ def placed(out: Path, function: str, printed: Mapping[str, str]) -> list[File]:
 # writing
 
 
+def refuse_two_texts(files: Sequence[File]) -> None:
+    """Raise TargetError where two of them have one place."""
+    taken: dict[Path, File] = {}
+    for file in files:
+        if taken.setdefault(file.path, file) is not file:
+            raise TargetError(
+                f"{file.path} would be printed in two ways. Where functions stand in one file, ask for all of them "
+                f"with the same options; else give some another out, or another file."
+            )
+
+
 def refuse(out: Path, files: Sequence[File], force: bool = False, again: Mapping[str, str] = _NOTHING) -> None:
     """Raise TargetError where a file would land outside of `out`, or on something that symgrad has not written, or,
     but by `force`, that was changed since, or that is of another formula without a name.
