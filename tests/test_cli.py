@@ -228,7 +228,7 @@ def test_mistakes_are_one_message(command, target, said):
         (("generate", SQUARES, "--to", "numpyy"), "'numpyy' is no language that symgrad prints. Did you mean numpy?"),
         (("generate", SQUARES, "--to", "fortran"), f"Choose from {', '.join(BACKENDS)}."),
         (("generate", SQUARES, "--to", ""), "is no language"),
-        (("generate",), "there is no TARGET, and no pyproject.toml with a table [tool.symgrad] in this folder or above"),
+        (("generate",), "there is no TARGET, and no pyproject.toml with a table [tool.symgrad]"),
         (("generate", SQUARES, "--check", "--no-check"), "leave --no-check out"),
         (("derive", SQUARES), "No such command 'derive'"),
         (("check", SQUARES, "--fulll"), "--fulll"),

@@ -256,6 +256,24 @@ def init(**asked: Any) -> None:
 
 
 @main.command()
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path), required=False)
+@click.option("--text", "lines", is_flag=True, help="Show the lines that differ, too.")
+@click.option("--no-run", "run", is_flag=True, flag_value=False, default=True, help="Read the files, and run none.")
+@jobs_option
+def diff(**asked: Any) -> None:
+    """Compare the printed files of a folder with those of another, or with what would be printed now.
+
+    What an upgrade of symgrad changes, or a declaration: of each function in each language, whether it is the text or
+    the header alone, what callers rely on (signatures, prototypes, what is saved), and whether the old code still
+    computes what is declared now. Without NEW, each file is printed again by the command in its head. Exit code 1
+    where anything differs.
+    """
+    ctx = click.get_current_context()
+    ctx.exit(_run.diff(ctx))
+
+
+@main.command()
 @target_argument
 @to_option
 @_ways

@@ -50,6 +50,10 @@ class Printings:
             return []
         return [k for k, other in enumerate(self.ways) if other == way and k != number]
 
+    def folder(self, number: int, to: str) -> str:
+        """The folder of its files."""
+        return str(ways_of(to, dict(self.ways[number].options)).get("file") or self.functions[number].name)
+
     def known(self, number: int, to: str) -> Known:
         """What decides whether one is as it was."""
         beside = [self.functions[k] for k in self.beside(number, to)]

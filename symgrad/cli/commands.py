@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from ..pipeline import Printed, command
 from ..verify import Report
 from . import text
 from .checking import Outcome, Printings, Work
-from .config import Run, run_of, written_table
+from .config import Run, has_project, project, run_of, written_table
+from .diff import compared
 from .files import File, abandoned, difference, leftovers, placed, refuse, refuse_two_texts, write
 from .junit import junit
 from .kept import Kept, Known
@@ -224,6 +226,23 @@ def explain(
         else:
             text = found.markdown().rstrip("\n") if as_markdown else found.terminal()
             click.echo("\n" * bool(number) + text)
+
+
+def diff(ctx: click.Context) -> int:
+    """What differs between printed files."""
+    asked, main = ctx.params, ctx.find_root().command
+    old, new = asked["old"].resolve(), asked["new"] and asked["new"].resolve()
+    run = project(main, "generate") if new is None and has_project() else None
+    found, same, disagree = 0, 0, 0
+    with run.inside() if run is not None else nullcontext():
+        for one in compared(main, old, new, run.work if run else None, asked["run"], asked["jobs"] or 1):
+            found += 1
+            same += one.kind == "same"
+            disagree += one.agree is False
+            if one.kind != "same":
+                click.echo("\n".join([str(one), *(f"    {line}" for line in one.lines if asked["lines"])]))
+    click.echo(f"{found - same} of {found} differ" + (f", and {disagree} in what they compute" if disagree else ""))
+    return FINDING if same < found else 0
 
 
 def init(targets: Sequence[str], languages: Sequence[str], out: Path) -> None:

@@ -139,7 +139,23 @@ class _Reader:
             raise TargetError(f"{where}{error}") from error
 
 
+def has_project(start: Path = Path()) -> bool:
+    """Whether a folder is of a project."""
+    return _table(start) is not None
+
+
 def _found(start: Path) -> tuple[Path, dict[str, Any]]:
+    """The table, and its file. Raises TargetError where there is none."""
+    found = _table(start)
+    if found is None:
+        raise TargetError(
+            f"there is no TARGET, and no {FILE} with a table {TABLE} in this folder or above. Name a TARGET, or begin "
+            f"such a table: symgrad init"
+        )
+    return found
+
+
+def _table(start: Path) -> tuple[Path, dict[str, Any]] | None:
     """The nearest pyproject.toml with the table, in this folder or above."""
     for folder in (start.resolve(), *start.resolve().parents):
         path = folder / FILE
@@ -150,10 +166,7 @@ def _found(start: Path) -> tuple[Path, dict[str, Any]]:
                 raise TargetError(f"{path} cannot be read as TOML: {error}.") from error
             if isinstance(table, dict):
                 return path, table
-    raise TargetError(
-        f"there is no TARGET, and no {FILE} with a table {TABLE} in this folder or above. Name a TARGET, or begin such "
-        f"a table: symgrad init"
-    )
+    return None
 
 
 def _key(option: click.Option) -> str:
