@@ -12,7 +12,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "symgrad"
 ORDER = """later records kinds errors expr ops domain evaluate precision numerics ir declare library formulas
-    differentiate simplify plan source backends verify derivatives programs pipeline explanation cli""".split()
+    differentiate simplify plan source backends verify derivatives programs pipeline explanation cli
+    pytest_plugin""".split()
 FRONT = {"__init__", "__main__"}  # the front doors stand before the pipeline, and import what they like
 
 FORBIDDEN = {"verify": {"differentiate", "simplify", "plan"}}  # the oracle shares nothing with what derives

@@ -317,7 +317,7 @@ def another(text, name="layers.py", of=LAYERS):
         (("cube(x)", "third(x)"), ["cube   numpy   only in what is old", "third   numpy   only in what is new"], 1),
         (("def scale(x, y):", "def scale(y, x):\n    x, y = y, x"), ["    -forward(x, y)", "    +forward(y, x)"], 1),
         (("for x > 0", "for x > 0.5"), ["cube   numpy   the"], 1),
-        (("> 0", "> 0; det(a)"), ["symgrad: layers.py:"], 2),
+        (("> 0", "> 0 0"), ["symgrad: column 26: here the declaration ends."], 2),
     ],
     ids=range(8),
 )  # fmt: skip
@@ -357,3 +357,31 @@ def test_diff_without_a_project_prints_again_what_heads_say():
     assert run("diff", "printed") == "0 of 2 differ\n"
     another(("def scale", "def times"))
     assert "    not printed any more: layers.py declares no function scale." in run("diff", "printed", code=1)
+
+
+# pytest
+
+TESTS = [sys.executable, "-m", "pytest", "-p", "symgrad.pytest_plugin", "-p", "no:xdist", "-p", "no:cacheprovider"]
+
+
+def test_the_plugin_makes_a_test_of_each_function(folder):
+    more = '\nflipped = sg.parse("flipped(a[n,n]) = det(a)")\n'
+    Path("layers.py").write_text(LAYERS + more)
+    table('to = ["numpy", "c"]\nno-check = true\nout = "printed"')
+    run("generate")
+    SCALE.write_text(SCALE.read_text().replace("2 * x", "3 * x"))
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_own.py").write_text("def test_own():\n    pass\n")
+
+    def tests(*args):
+        done = subprocess.run([*TESTS, *args], cwd=folder, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    code, said = tests("--symgrad", "-rfs", "-o", "testpaths=tests")
+    assert code == 1 and "1 failed, 5 passed, 1 skipped" in said
+    assert "FAILED pyproject.toml::scale[numpy]" in said and "-    out = 3 * x * y" in said
+    assert "Print it again: symgrad generate" in said and "Traceback" not in said
+    assert "1 passed" in tests("--symgrad", "pyproject.toml::cube[numpy]")[1]
+    assert "1 passed" in tests("-o", "testpaths=tests")[1], "who does not ask for it has none of it"
+    table("zzz = 1")
+    assert "there is no key zzz" in tests("--symgrad")[1]
