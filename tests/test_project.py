@@ -269,9 +269,9 @@ def test_watch_prints_again_when_a_declaration_changes(folder):
     line = [sys.executable, "-m", "symgrad", "generate", "--no-check", "--watch"]
     with subprocess.Popen(line, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr.readline().startswith("watching 3 files")
+            assert process.stderr.readline().startswith("watching 4 files")
             (folder / "beside.py").write_text("FACTOR = 5  # longer\n")
-            assert process.stderr.readline().startswith("watching 3 files")
+            assert process.stderr.readline().startswith("watching 4 files")
             assert "5 * x" in (folder / SCALE).read_text()
         finally:
             process.kill()
@@ -281,7 +281,13 @@ def test_a_depfile_names_what_was_read(folder):
     run("generate", "--no-check", "--depfile", "scale.d")
     made, needed = Path("scale.d").read_text().split(":")
     assert made.split() == [SCALE.as_posix(), "printed/cube/cube_numpy.py"]
-    assert sorted(Path(name).name for name in needed.split()) == ["beside.py", "layers.py"]
+    assert sorted(Path(name).name for name in needed.split()) == ["__init__.py", "beside.py", "layers.py"]
+
+
+def test_files_that_lie_flat():
+    run("generate", "--flat", "--no-check")
+    assert sorted(p.name for p in Path("printed").iterdir()) == ["cube_numpy.py", "scale_numpy.py"]
+    assert run("generate", "--flat", "--check") == "2 files in printed are as printed.\n"
 
 
 # diff

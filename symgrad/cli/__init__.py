@@ -176,6 +176,7 @@ def main() -> None:
 @_ways
 @click.option("--out", type=click.Path(path_type=Path), default=Path(), metavar="DIR",
               help="Write to DIR/<function>/.  [default: the current folder]")  # fmt: skip
+@click.option("--flat", is_flag=True, help="Write to DIR itself.")
 @click.option("--check", "compare", is_flag=True, cls=OfOneRun,
               help="Write nothing; print a diff where DIR is not what would be printed, and exit 1.")  # fmt: skip
 @click.option("--no-check", "unchecked", is_flag=True, help="Write the code without verifying it.")
@@ -253,6 +254,28 @@ def init(**asked: Any) -> None:
     It names the TARGETs; without any, the files of this folder that declare functions with symgrad.
     """
     _run.init(**asked)
+
+
+@main.command("cmake-dir")
+def cmake_dir() -> None:
+    """Say where the package for find_package of CMake is.
+
+    It has symgrad_add_library(NAME TARGETS ...): C that is printed when a project is built.
+    """
+    click.echo(_folder("cmake"))
+
+
+@main.command("meson-dir")
+def meson_dir() -> None:
+    """Say where the subproject for Meson is, to be copied to subprojects/symgrad.
+
+    It has symgrad_c, a generator: C that is printed when a project is built.
+    """
+    click.echo(_folder("meson"))
+
+
+def _folder(name: str) -> str:
+    return (Path(__file__).resolve().parent.parent / name).as_posix()
 
 
 @main.command()

@@ -64,7 +64,7 @@ def _generate(run: Run) -> int:
         failed += [outcome.failed] if outcome.failed else []
         if outcome.report is not None and not outcome.report.ok:
             failed.append(outcome.report)
-        files += [file for file in _placed(ways[outcome.number].out, outcome) if file not in files]
+        files += [file for file in _placed(ways[outcome.number], outcome) if file not in files]
     shown.end()
     if failed:
         for report in failed:
@@ -81,7 +81,7 @@ def _generate(run: Run) -> int:
     write(files)
     for outcome in outcomes:
         if outcome.files:
-            written = {file.path: file.text for file in _placed(ways[outcome.number].out, outcome)}
+            written = {file.path: file.text for file in _placed(ways[outcome.number], outcome)}
             passed = outcome.report is not None and outcome.report.ok
             kept.keep(printings.known(outcome.number, outcome.to), written, passed)
     kept.save()
@@ -307,7 +307,7 @@ def _compare(run: Run) -> int:
     files: list[File] = []
     unchanged: list[Path] = []
     for outcome in work.outcomes(run.jobs, same, asked["quiet"]):
-        files += [f for f in _placed(printings.ways[outcome.number].out, outcome) if f not in files]
+        files += [f for f in _placed(printings.ways[outcome.number], outcome) if f not in files]
         unchanged += kept.printed(printings.known(outcome.number, outcome.to)) if outcome.kept else ()
     refuse_two_texts(files)
     wrong = [lines for file in files if (lines := difference(file))]
@@ -339,10 +339,13 @@ def _stale(printings: Printings, there: set[Path]) -> list[Path]:
     """Files on disk that symgrad wrote once for these functions, or for others of these modules, and prints no more."""
     stale: list[Path] = []
     own: dict[Path, list[int]] = {}
+    flat = {way.out for way in printings.ways if way.flat}  # of what else lies there nothing is known
     for number, (function, way) in enumerate(zip(printings.functions, printings.ways, strict=True)):
-        own[way.out / function.name] = [number]
+        if not way.flat:
+            own[way.out / function.name] = [number]
     for path in there:
-        own.setdefault(path.parent, [*range(len(printings.functions))])
+        if path.parent not in flat:
+            own.setdefault(path.parent, [*range(len(printings.functions))])
     for folder, numbers in own.items():
         names = {path.name for path in there if path.parent == folder}
         if leftovers(folder, names):  # they may be of a language that was not asked for
@@ -360,11 +363,11 @@ def _files(out: Path, code: Sequence[Printed]) -> list[File]:
     """The files of one function in several languages, once where two print the same: torch_c stands on c."""
     folders = dict.fromkeys(printing.folder for printing in code)
     files = {name: {p: t for c in code if c.folder == name for p, t in c.files.items()} for name in folders}
-    return [file for folder, texts in files.items() for file in placed(out, folder, texts)]
+    return [file for folder, texts in files.items() for file in placed(out / folder, texts)]
 
 
-def _placed(out: Path, outcome: Outcome) -> list[File]:
-    return placed(out, outcome.folder, dict(outcome.files))
+def _placed(way: Way, outcome: Outcome) -> list[File]:
+    return placed(way.folder(outcome.folder), dict(outcome.files))
 
 
 def _silent(line: str) -> None:

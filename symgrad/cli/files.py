@@ -35,10 +35,10 @@ class File:
         return "unchanged" if self.path.read_bytes() == self.text.encode() else "changed"
 
 
-def placed(out: Path, function: str, printed: Mapping[str, str]) -> list[File]:
-    """The files of one function, in `out`/<function>/."""
-    files = [File(out / function / PurePosixPath(path).name, text) for path, text in printed.items()]
-    assert all(f.path.parent == out / function and f.path.name for f in files), "their names are identifiers"
+def placed(folder: Path, printed: Mapping[str, str]) -> list[File]:
+    """Printed files in their folder."""
+    files = [File(folder / PurePosixPath(path).name, text) for path, text in printed.items()]
+    assert all(f.path.parent == folder and f.path.name for f in files), "their names are identifiers"
     return files
 
 

@@ -48,10 +48,10 @@ def known_of(function: Function, beside: Sequence[Function], to: str, way: Way) 
     """Of one function, printed `beside` others in one file, or alone."""
     declared = [digest_of(f) for f in (function, *beside)]
     options = sorted(ways_of(to, dict(way.options)).items())
-    same = _digest(_symgrad(), declared, to, options, way.stabilize)
+    name, same = f"{function.name} {to}", _digest(_symgrad(), declared, to, options, way.stabilize)
     if not all(declared):
-        return Known(f"{function.name} {to}", "", "")
-    return Known(f"{function.name} {to}", _digest(same, way.out.as_posix()), _digest(same, way.how, _machine()))
+        return Known(name, "", "")
+    return Known(name, _digest(same, way.out.as_posix(), way.flat), _digest(same, way.how, _machine()))
 
 
 class Kept:

@@ -43,10 +43,12 @@ def named_files(targets: Sequence[str]) -> list[Path]:
 
 
 def dependencies(targets: Sequence[str], functions: Sequence[Function]) -> list[Path]:
-    """The files of the user's that declarations were made from, as far as Python has imported them: those that TARGETs
-    name, those of functions, and the modules below this folder."""
-    files = [*named_files(targets), *(Path(f.python.__code__.co_filename) for f in functions if f.python is not None)]
+    """The files that declarations were made from, as far as Python has imported them: those that TARGETs name, those of
+    functions, the modules below this folder or beside a named file; and symgrad, whose version prints otherwise."""
+    named, package = named_files(targets), Path(__file__).resolve().parent.parent
+    files = [*named, *(Path(f.python.__code__.co_filename) for f in functions if f.python is not None)]
     files += [Path(name) for module in [*sys.modules.values()] if (name := getattr(module, "__file__", None))]
-    here, apart = Path.cwd(), [Path(sys.prefix), Path(__file__).resolve().parent.parent]
+    here, apart = [Path.cwd(), *(path.resolve().parent for path in named)], {Path(sys.prefix), package}
     own = dict.fromkeys(path.resolve() for path in files)
-    return [p for p in own if here in p.parents and p.is_file() and not any(a in p.parents for a in apart)]
+    found = [p for p in own if p.is_file() and apart.isdisjoint(p.parents) and any(h in p.parents for h in here)]
+    return [*found, package / "__init__.py"]

@@ -41,8 +41,8 @@ class Tested:
         """Raise Wrong where files are not as printed, or the check fails; return why it could not be asked here."""
         with chdir(self.root):
             outcome = self.work.one(number, to)
-            out = self.printings.ways[number].out
-            lines = [line for file in placed(out, outcome.folder, dict(outcome.files)) for line in difference(file)]
+            folder = self.printings.ways[number].folder(outcome.folder)
+            lines = [line for file in placed(folder, dict(outcome.files)) for line in difference(file)]
         said = [*lines, "Print it again: symgrad generate"] if lines else []
         if outcome.failed:
             said.append(outcome.failed)

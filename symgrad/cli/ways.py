@@ -26,6 +26,7 @@ class Way:
     """The same as data, which another process is sent.
 
     options    of the languages, those that were given
+    flat       write into `out` itself, and not into a folder of each function there
     unchecked  print without a check
     full, seconds, seed, case  as `symgrad.verify.check` is told
     """
@@ -34,11 +35,16 @@ class Way:
     options: tuple[tuple[str, Any], ...] = ()
     stabilize: bool = True
     out: Path = Path()
+    flat: bool = False
     unchecked: bool = False
     full: bool = False
     seconds: float | None = None
     seed: int = 0
     case: int | None = None
+
+    def folder(self, function: str) -> Path:
+        """Where the files of a function go."""
+        return self.out if self.flat else self.out / function
 
     @property
     def how(self) -> dict[str, Any]:

@@ -1,0 +1,111 @@
+"""C that is printed when a project is built, by CMake and Meson: out of source, and anew where a declaration changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from symgrad.cli import cmake_dir, meson_dir
+
+ROOT = Path(__file__).parent.parent
+FILES = {
+    "arm.py": """
+import symgrad as sg
+from lengths import LENGTH
+
+@sg.function
+def reach(a, b):
+    return LENGTH * sg.cos(a) + sg.cos(a + b)
+""",
+    "lengths.py": "LENGTH = 2\n",
+    "main.c": """
+#include <stdio.h>
+#include "arm.h"
+
+int main(void)
+{
+    double out;
+    reach_forward(0.0, 0.0, &out);
+    printf("%g\\n", out);
+    return 0;
+}
+""",
+    "CMakeLists.txt": """
+cmake_minimum_required(VERSION 3.20)
+project(robot C)
+find_package(symgrad CONFIG REQUIRED)
+symgrad_add_library(arm TARGETS arm.py OPTIONS --save minimal)
+add_executable(robot main.c)
+target_link_libraries(robot PRIVATE arm)
+""",
+    "meson.build": """
+project('robot', 'c')
+symgrad_c = subproject('symgrad').get_variable('symgrad_c')
+m = meson.get_compiler('c').find_library('m', required: false)
+executable('robot', 'main.c', symgrad_c.process('arm.py', extra_args: '--no-check'), dependencies: m)
+""",
+}
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None or os.name == "nt", reason="no C compiler")
+
+
+@pytest.fixture
+def output(tmp_path):
+    """Runs a command in a folder with a project, where `symgrad` is this one."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text.lstrip())
+    command = tmp_path / "bin" / "symgrad"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m symgrad "$@"\n')
+    command.chmod(0o755)
+    own = [str(command.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+    environment = {**os.environ, "PATH": os.pathsep.join(own), "PYTHONPATH": str(ROOT)}
+
+    def run(*line):
+        done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def built(folder, output, build, printing):
+    """What the program says after each change."""
+    assert printing in output(*build)
+    assert output("build/robot") == "3\n"
+    assert printing not in output(*build), "nothing has changed"
+    (folder / "lengths.py").write_text("LENGTH = 30  # longer\n")
+    os.utime(folder / "lengths.py", ns=(2**62, 2**62))
+    assert printing in output(*build)
+    os.utime(folder / "lengths.py")
+    assert output("build/robot") == "31\n"
+    assert not list(folder.glob("*.c~*")) and sorted(p.name for p in folder.glob("*.[ch]")) == ["main.c"]
+
+
+@pytest.mark.parametrize(("generator", "more"), [("Ninja", ""), ("Unix Makefiles", "NO_CHECK")])
+def test_cmake(generator, more, output, tmp_path):
+    lists = FILES["CMakeLists.txt"].replace("save minimal", f"save minimal {more}")
+    (tmp_path / "CMakeLists.txt").write_text(lists)
+    output("cmake", "-G", generator, "-S", ".", "-B", "build", f"-Dsymgrad_DIR={ROOT / 'symgrad' / 'cmake'}")
+    built(tmp_path, output, ["cmake", "--build", "build"], "Printing arm.c and arm.h")
+    if generator == "Ninja":
+        (tmp_path / "CMakeLists.txt").write_text(lists.replace("TARGETS arm.py", ""))
+        with pytest.raises(AssertionError, match="TARGETS is missing"):
+            output("cmake", "build")
+
+
+def test_meson(output, tmp_path):
+    shutil.copytree(ROOT / "symgrad" / "meson", tmp_path / "subprojects" / "symgrad")
+    output("meson", "setup", "build")
+    built(tmp_path, output, ["ninja", "-C", "build"], "Generating from 'arm.py'")
+
+
+@pytest.mark.parametrize(("command", "name"), [(cmake_dir, "cmake"), (meson_dir, "meson")])
+def test_where_the_files_are(command, name, capsys):
+    command.callback()
+    assert Path(capsys.readouterr().out.strip()) == ROOT / "symgrad" / name
