@@ -1,4 +1,4 @@
-"""C that is printed when a project is built, by CMake and Meson: out of source, and anew where a declaration changed."""
+"""C that is printed when a project is built, by CMake and Meson: out of source, anew where a declaration changed."""
 
 from __future__ import annotations
 
