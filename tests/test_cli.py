@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from symgrad import cli
@@ -657,6 +658,38 @@ def test_c_that_the_compiler_refuses_is_a_finding(monkeypatch):
     assert "the compiler refuses it" in run("generate", SQUARES, "--to", "c", "--out", "out", code=1)
     assert "expected ';'" in run("check", SQUARES, "--to", "c", code=1)
     assert not Path("out").exists()
+
+
+# completion
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "found"),
+    [
+        (["generate"], "lay", ["layers.py"]),
+        (["generate"], "pack/s", ["pack/shapes.py"]),
+        (["generate"], "pa", ["pack/"]),
+        (["check"], "symgrad.l", ["symgrad.library"]),
+        (["generate"], "layers.py:", ["layers.py:_private", "layers.py:affine", "layers.py:cube", "layers.py:scale"]),
+        (["show"], "symgrad.library:softmin", ["symgrad.library:softmin"]),
+        (["generate", "layers.py"], ":", ["_private", "affine", "cube", "scale"]),  # as bash takes it apart
+        (["explain", "layers.py", ":"], "cu", ["cube"]),
+        (["generate", "no_such.py", ":"], "cu", []),
+        (["generate", SQUARES, "--to"], "numpy,t", ["numpy,torch", "numpy,torch_c"]),
+        (["generate", SQUARES, "--functions"], "forward,hessian:", ["forward,hessian:sparse"]),
+        (["generate", "--sav"], "--sav", ["--save"]),
+        ([], "gen", ["generate"]),
+    ],
+)
+def test_completion(words, incomplete, found):
+    complete = ShellComplete(cli.main, {}, "symgrad", "_SYMGRAD_COMPLETE")
+    assert [item.value for item in complete.get_completions(words, incomplete)] == found
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell(shell):
+    if shell != "bash" or shutil.which("bash"):
+        assert f"_SYMGRAD_COMPLETE={shell}_complete" in run("completion", shell)
 
 
 # the process

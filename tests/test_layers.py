@@ -52,6 +52,9 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
 IMPORTED = {  # what is run: the modules that it does without
     "import symgrad": "numpy mpmath sympy symgrad.declare symgrad.pipeline",
     "from symgrad.cli import main; main(['--help'], standalone_mode=False)": "numpy mpmath sympy symgrad.declare",
+    "from symgrad.cli import completion; assert 'softmax' in completion._names('symgrad.library')": """numpy mpmath
+        sympy symgrad.declare symgrad.library""",
+    "import symgrad.pytest_plugin": "numpy click symgrad.cli",
     "import symgrad as sg; sg.generate('f(x) = x**2', check=False)": "sympy symgrad.verify symgrad.backends.c",
     "import symgrad as sg\ndef f(x, y): return sg.sin(x) / y + 0.1\nsg.generate(f, 'c', check=False)": """mpmath
         sympy symgrad.verify symgrad.backends.numpy symgrad.backends.c_load subprocess""",

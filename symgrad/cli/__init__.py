@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from ..backends import BACKENDS, DTYPES, INTEGERS, MATRICES, SAVES, SOLVERS
 from ..backends.options import listed
 from ..errors import SymgradError, TargetError
 from ..kinds import DERIVED, SPARSE
 from ..later import Later
+from . import completion
 from .ways import WORDS, OfOneRun
 
 _run: Any = Later("symgrad.cli.commands")  # --help and completion do without it, and what it imports
@@ -101,8 +103,9 @@ class InProject(click.Command):
         return super().parse_args(ctx, args)
 
 
-target_argument = click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
-project_argument = click.argument("targets", metavar="[TARGET...]", nargs=-1)
+target_argument = click.argument("targets", metavar="TARGET...", nargs=-1, required=True,
+                                 shell_complete=completion.targets)  # fmt: skip
+project_argument = click.argument("targets", metavar="[TARGET...]", nargs=-1, shell_complete=completion.targets)
 jobs_option = click.option("--jobs", type=click.IntRange(min=1), metavar="N",
                            help="Work in N processes at once.  [default: 1; in a project, all processors]")  # fmt: skip
 everything_option = click.option("--all", "everything", is_flag=True, cls=OfOneRun,
@@ -110,6 +113,7 @@ everything_option = click.option("--all", "everything", is_flag=True, cls=OfOneR
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say only what is wrong.")
 to_option = click.option(
     "--to", "languages", callback=_languages, default="numpy", metavar="NAMES", show_default=True,
+    shell_complete=completion.languages,
     help=f"Languages, separated by commas: {', '.join(BACKENDS)}.",
 )  # fmt: skip
 
@@ -130,7 +134,7 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.option("--file", metavar="NAME", help="C: one NAME.c and NAME.h for all TARGETs.")
     accumulate = click.option("--accumulate", is_flag=True, help="C: backward adds to gradients, and overwrites none.")
     openmp = click.option("--openmp", is_flag=True, help="C: threads share the loops whose turns are independent.")
-    functions = click.option("--functions", callback=_names, metavar="NAMES",
+    functions = click.option("--functions", callback=_names, metavar="NAMES", shell_complete=completion.functions,
                              help=f"What is printed: forward, backward, {', '.join((*DERIVED, *SPARSE))}, separated "
                                   "by commas. Of PyTorch and JAX, jvp is forward mode.  "
                                   "[default: forward,backward]")  # fmt: skip
@@ -244,7 +248,7 @@ def check(**asked: Any) -> None:
 
 
 @main.command()
-@click.argument("targets", metavar="[TARGET...]", nargs=-1)
+@project_argument
 @to_option
 @click.option("--out", type=click.Path(path_type=Path), default=Path("generated"), metavar="DIR", show_default=True,
               help="Where the files go.")  # fmt: skip
@@ -254,6 +258,20 @@ def init(**asked: Any) -> None:
     It names the TARGETs; without any, the files of this folder that declare functions with symgrad.
     """
     _run.init(**asked)
+
+
+@main.command("completion")
+@click.argument("shell", type=click.Choice(completion.SHELLS))
+def completion_script(shell: str) -> None:
+    """Print what makes a shell complete words of this command.
+
+    \b
+    eval "$(symgrad completion bash)"    in ~/.bashrc; zsh, with zsh, in ~/.zshrc
+    symgrad completion fish > ~/.config/fish/completions/symgrad.fish
+    """
+    found = get_completion_class(shell)
+    assert found is not None, "click knows them"
+    click.echo(found(main, {}, "symgrad", completion.VARIABLE).source())
 
 
 @main.command("cmake-dir")
