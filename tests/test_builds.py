@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,43 +14,10 @@ import pytest
 from symgrad.cli import cmake_dir, meson_dir
 
 ROOT = Path(__file__).parent.parent
-FILES = {
-    "arm.py": """
-import symgrad as sg
-from lengths import LENGTH
-
-@sg.function
-def reach(a, b):
-    return LENGTH * sg.cos(a) + sg.cos(a + b)
-""",
-    "lengths.py": "LENGTH = 2\n",
-    "main.c": """
-#include <stdio.h>
-#include "arm.h"
-
-int main(void)
-{
-    double out;
-    reach_forward(0.0, 0.0, &out);
-    printf("%g\\n", out);
-    return 0;
-}
-""",
-    "CMakeLists.txt": """
-cmake_minimum_required(VERSION 3.20)
-project(robot C)
-find_package(symgrad CONFIG REQUIRED)
-symgrad_add_library(arm TARGETS arm.py OPTIONS --save minimal)
-add_executable(robot main.c)
-target_link_libraries(robot PRIVATE arm)
-""",
-    "meson.build": """
-project('robot', 'c')
-symgrad_c = subproject('symgrad').get_variable('symgrad_c')
-m = meson.get_compiler('c').find_library('m', required: false)
-executable('robot', 'main.c', symgrad_c.process('arm.py', extra_args: '--no-check'), dependencies: m)
-""",
-}
+PROJECTS = ROOT / "docs" / "projects.md"
+NAMED = re.compile(r"```\w+\n(?:#|//) (\S+\.\w+)\n(.*?)```", re.DOTALL)  # a file, by its first line
+FILES: dict[str, str] = dict(NAMED.findall(PROJECTS.read_text(encoding="utf-8")))
+FILES |= {"lengths.py": "LENGTH = 2\n"}
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None or os.name == "nt", reason="no C compiler")
 
@@ -58,7 +26,7 @@ pytestmark = pytest.mark.skipif(shutil.which("cc") is None or os.name == "nt", r
 def output(tmp_path):
     """Runs a command in a folder with a project, where `symgrad` is this one."""
     for name, text in FILES.items():
-        (tmp_path / name).write_text(text.lstrip())
+        (tmp_path / name).write_text(text)
     command = tmp_path / "bin" / "symgrad"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m symgrad "$@"\n')

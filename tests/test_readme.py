@@ -4,6 +4,7 @@ in anew.
 Its blocks, in order:
 
 console   a command of symgrad, and what it prints beneath it
+# NAME    in its first line: the file of that name, which is written
 python    a program, run as a file; one that starts with `def forward` is a piece of what the program above it prints,
           and of the committed file
 c         a program, compiled against generated/
@@ -28,9 +29,12 @@ from symgrad.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "docs" / "why-grad-output.md")
+PROJECTS = ROOT / "docs" / "projects.md"
+PAGES = (README, ROOT / "docs" / "why-grad-output.md", PROJECTS)
 GENERATED = ROOT / "generated"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+NAMED = re.compile(r"\A(?:#|//) (\S+\.\w+)\n(.*)", re.DOTALL)
+CODE = re.compile(r"# exit code (\d)$")
 ULPS = re.compile(r"worst error \S+ ulps")  # the last digits of a machine's own exp and sin
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -46,7 +50,9 @@ class Reader:
     def filled(self, found: re.Match[str]) -> str:
         """A block as it should be."""
         kind, text = found.groups()
-        if kind == "console":
+        if named := NAMED.match(text):
+            (self.folder / named[1]).write_text(named[2])
+        elif kind == "console":
             text = self.console(text)
         elif kind == "python" and text.startswith("def forward"):
             text = self.piece()
@@ -63,8 +69,9 @@ class Reader:
         command = first.partition("symgrad ")[2]
         if not command:
             return text  # pip and pytest: continuous integration runs those
-        result = CliRunner().invoke(main, shlex.split(command))
-        assert result.exit_code == 0, result.output
+        result = CliRunner().invoke(main, shlex.split(command, comments=True))
+        expected = CODE.search(command)
+        assert result.exit_code == (int(expected[1]) if expected else 0), result.output
         return f"{first}\n{result.output}"
 
     def python(self, text: str) -> str | None:
@@ -102,6 +109,7 @@ class Reader:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_shows_what_is_printed(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("symgrad.cli.config._processors", lambda: 1)  # beside JAX, no process has a copy
     text = page.read_text(encoding="utf-8")
     filled = BLOCK.sub(Reader(tmp_path).filled, text)
     same = ULPS.sub("", filled) == ULPS.sub("", text)

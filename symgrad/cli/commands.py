@@ -286,7 +286,7 @@ def _counted(outcomes: Sequence[Outcome], done: str) -> str:
     """A line of what a project has had to do."""
     kept, refused = sum(o.kept for o in outcomes), sum(bool(o.refused) for o in outcomes)
     parts = [f"{len(outcomes) - kept - refused} {done}"]
-    parts += [f"{kept} as they were"] if kept else []
+    parts += [f"{kept} unchanged"] if kept else []
     parts += [f"{refused} not in the words of the language"] if refused else []
     return ", ".join(parts)
 
