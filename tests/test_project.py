@@ -203,6 +203,17 @@ def test_what_changed_is_done_again(change, again):
     assert run("generate", "--no-check").endswith("unchanged\n")
 
 
+def test_what_nothing_prints_any_more_is_stale():
+    table('to = ["numpy", "c"]\nout = "printed"\nno-check = true')
+    run("generate")
+    Path("layers.py").write_text(LAYERS.partition("cube")[0])
+    table('to = ["c"]\nout = "printed"\nno-check = true')
+    output = run("generate", "--check", code=1)
+    assert [line.partition(": stale")[0] for line in output.splitlines() if "stale" in line] == [
+        SCALE.as_posix(), *(f"printed/cube/cube{end}" for end in (".c", ".h", "_numpy.py"))
+    ]  # fmt: skip
+
+
 def test_what_was_not_checked_is_checked():
     run("generate", "--no-check")
     assert done("generate") == NUMPY

@@ -152,19 +152,25 @@ class Work:
         printings = self.printings
         functions = printings.functions
         tasks = [(number, to) for number, way in enumerate(printings.ways) for to in way.languages]
-        done = [kept(printings.known(*task), printings.ways[task[0]]) for task in tasks]
-        left = [task for task, same in zip(tasks, done, strict=True) if not same]
-        progress = Progress(len(left), quiet)
+        done = {task for task in tasks if kept(printings.known(*task), printings.ways[task[0]])}
+        left: dict[int, list[str]] = {}
+        for number, to in tasks:
+            if (number, to) not in done:
+                left.setdefault(number, []).append(to)
+        progress = Progress(len(tasks) - len(done), quiet)
         with _Processes(self, min(jobs, len(left))) as processes:
-            waiting = {task: processes.begun(task) for task in left}
-            for (number, to), same in zip(tasks, done, strict=True):
-                if same:
+            begun = {number: processes.begun(number, languages) for number, languages in left.items()}
+            for number, to in tasks:
+                if (number, to) in done:
                     yield Outcome(number=number, function=functions[number].name, to=to, kept=True)
                     continue
                 progress.next(f"{functions[number].name}   {to}")
-                outcome = waiting[number, to](progress.doing)
+                outcome = begun[number](to, progress.doing)
                 progress.done()
                 yield outcome
+
+
+_Begun = Callable[[str, Callable[[str], None]], Outcome]  # is told a language, and whom to tell what is being done
 
 
 class _Processes:
@@ -177,12 +183,12 @@ class _Processes:
     def __enter__(self) -> _Processes:
         return self
 
-    def begun(self, task: tuple[int, str]) -> Callable[[Callable[[str], None]], Outcome]:
-        """A task, which is told whom to tell what it does, and waited for."""
+    def begun(self, number: int, languages: Sequence[str]) -> _Begun:
+        """A function in its languages, which share what is derived of it; what comes of each is waited for."""
         if self._pool is None:
-            return lambda doing: self._work.one(*task, doing)
-        future: Future[Outcome] = self._pool.submit(_task, *task)
-        return lambda doing: future.result()
+            return lambda to, doing: self._work.one(number, to, doing)
+        future: Future[dict[str, Outcome]] = self._pool.submit(_task, number, languages)
+        return lambda to, doing: future.result()[to]
 
     def __exit__(self, kind: object, *raised: object) -> None:
         if self._pool is not None:
@@ -197,5 +203,5 @@ def _prepare(work: Work) -> None:
     _asked = work
 
 
-def _task(number: int, to: str) -> Outcome:
-    return _asked.one(number, to)
+def _task(number: int, languages: Sequence[str]) -> dict[str, Outcome]:
+    return {to: _asked.one(number, to) for to in languages}

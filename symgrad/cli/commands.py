@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ..backends import BACKENDS, Options
+from ..backends import Options
 from ..backends.header import title_lines
 from ..errors import CompilerError, SymgradError, TargetError, UnsupportedError
 from ..later import Later
@@ -90,7 +90,7 @@ def _generate(run: Run) -> int:
     lines = [(str(file.path), state) for file, state in zip(files, states, strict=True)]
     if run.root is not None:
         lines = [(path, state) for path, state in lines if state != "unchanged"]
-    stale = [str(p) for p in _stale(printings, {*(file.path for file in files), *unchanged})]
+    stale = [str(p) for p in _stale(run, {*(file.path for file in files), *unchanged})]
     lines += [(path, "stale: nothing prints it any more; delete it") for path in stale]
     if lines:
         say("Files")
@@ -312,7 +312,7 @@ def _compare(run: Run) -> int:
     refuse_two_texts(files)
     wrong = [lines for file in files if (lines := difference(file))]
     there = {*(file.path for file in files), *unchanged}
-    wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(printings, there)]
+    wrong += [[f"{path}: stale, nothing prints it any more"] for path in _stale(run, there)]
     for lines in wrong:
         click.echo("\n".join(lines))
     if not wrong:
@@ -335,28 +335,22 @@ def _again(work: Work) -> str:
     return f"symgrad generate {named} {asked} --out {way.out}"
 
 
-def _stale(printings: Printings, there: set[Path]) -> list[Path]:
-    """Files on disk that symgrad wrote once for these functions, or for others of these modules, and prints no more."""
-    stale: list[Path] = []
-    own: dict[Path, list[int]] = {}
+def _stale(run: Run, there: set[Path]) -> list[Path]:
+    """Files on disk that symgrad wrote once for these functions, or for others of these modules, and prints no more; in
+    the folder of a project, all that it does not print."""
+    printings, whole = run.work.printings, run.root is not None
     flat = {way.out for way in printings.ways if way.flat}  # of what else lies there nothing is known
-    for number, (function, way) in enumerate(zip(printings.functions, printings.ways, strict=True)):
+    own: dict[Path, set[str]] = {}
+    for function, way in zip(printings.functions, printings.ways, strict=True):
         if not way.flat:
-            own[way.out / function.name] = [number]
+            own.setdefault(way.out / function.name, set()).update(way.languages)
     for path in there:
         if path.parent not in flat:
-            own.setdefault(path.parent, [*range(len(printings.functions))])
-    for folder, numbers in own.items():
-        names = {path.name for path in there if path.parent == folder}
-        if leftovers(folder, names):  # they may be of a language that was not asked for
-            rest = [(k, [to for to in BACKENDS if to not in printings.ways[k].languages]) for k in numbers]
-            code = [printing for k, languages in rest for printing in _printed(printings, k, languages, [])]
-            names |= {f.path.name for f in _files(folder.parent, code) if f.path.parent == folder}
-            stale += leftovers(folder, names)
-    outs = dict.fromkeys(folder.parent for folder in own)
-    names = {folder.name for folder in own}
-    others = [found for out in outs for found in abandoned(out, names, printings.found.whole)]
-    return [*stale, *(path for path, source in others if not _declared(source))]
+            own.setdefault(path.parent, {to for way in printings.ways for to in way.languages})
+    stale = [p for folder, languages in own.items() for p in leftovers(folder, there, None if whole else languages)]
+    names, modules = {folder.name for folder in own}, None if whole else printings.found.whole
+    others = [found for out in dict.fromkeys(f.parent for f in own) for found in abandoned(out, names, modules)]
+    return [*stale, *(path for path, source in others if whole or not _declared(source))]
 
 
 def _files(out: Path, code: Sequence[Printed]) -> list[File]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
@@ -15,11 +14,10 @@ from ..errors import SymgradError, TargetError
 from ..pipeline import Printed
 from ..records import dataclass, replace
 from .checking import Printings, Work, verified
-from .files import MARK
+from .files import MARK, command_of, language_of
 from .interface import of_header, of_python
 from .ways import way_of
 
-_COMMAND = re.compile(r"Print it again:[\s*]+symgrad generate (.+)")
 _HEAD = re.compile(r'\A(?:""".*?"""|/\*.*?\*/)\n', re.DOTALL)  # of a file: what it computes, and how it was printed
 
 
@@ -136,20 +134,13 @@ def _units(folder: Path) -> dict[tuple[str, str], Unit]:
 
 def _by_language(folder: str, files: Mapping[str, str]) -> dict[str, Unit]:
     """The files of a folder by language; what one stands on, as torch_c on c, belongs to both."""
-    commands = {name: _said(text) for name, text in files.items()}
+    commands = {name: command_of(text) for name, text in files.items()}
     found: dict[str, Unit] = {}
     for words in dict.fromkeys(commands.values()):
-        to = words[words.index("--to") + 1] if "--to" in words[:-1] else ""
         own = {name: text for name, text in files.items() if commands[name] == words}
-        if to:
+        if to := language_of(words):
             found[to] = Unit(folder, to, words, own)
     return found
-
-
-def _said(text: str) -> tuple[str, ...]:
-    """The words behind `symgrad generate` in the head of a file."""
-    found = _COMMAND.search(text)
-    return tuple(shlex.split(found[1])) if found else ()
 
 
 def _work(main: Any, unit: Unit) -> Work:
