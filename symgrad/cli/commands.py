@@ -86,7 +86,8 @@ def _generate(run: Run) -> int:
             kept.keep(printings.known(outcome.number, outcome.to), written, passed)
     kept.save()
     if asked["depfile"] is not None:
-        write_depfile(asked["depfile"], [file.path for file in files], dependencies(work.targets, functions))
+        made = [*(file.path for file in files), *unchanged]
+        write_depfile(asked["depfile"], made, dependencies(work.targets, functions))
     lines = [(str(file.path), state) for file, state in zip(files, states, strict=True)]
     if run.root is not None:
         lines = [(path, state) for path, state in lines if state != "unchanged"]

@@ -61,6 +61,8 @@ def run_of(ctx: click.Context) -> Run:
     """What the command line asks for. Raises TargetError where it names no TARGET, and there is no project."""
     asked = ctx.params
     if not asked["targets"]:
+        if asked.get("name"):
+            raise TargetError("--name is the name of a formula alone, and none is given as a TARGET. Leave it out.")
         return project(ctx.find_root().command, str(ctx.info_name), ctx.meta[WORDS])
     refuse_unused(given(asked), asked["languages"])
     way = way_of(asked)
