@@ -146,13 +146,13 @@ class Work:
         about |= {"folder": printing.folder, "files": tuple(printing.files.items())}
         return replace(found, mathematics=tuple(text.mathematics(printing)), **about)
 
-    def outcomes(self, jobs: int, kept: Callable[[Known, Way], bool], quiet: bool = False) -> Iterator[Outcome]:
+    def outcomes(self, jobs: int, kept: Callable[[int, str], bool], quiet: bool = False) -> Iterator[Outcome]:
         """Every outcome, in the order of the functions and languages, from so many processes; what is `kept` is not
         done."""
         printings = self.printings
         functions = printings.functions
         tasks = [(number, to) for number, way in enumerate(printings.ways) for to in way.languages]
-        done = {task for task in tasks if kept(printings.known(*task), printings.ways[task[0]])}
+        done = {task for task in tasks if kept(*task)}
         left: dict[int, list[str]] = {}
         for number, to in tasks:
             if (number, to) not in done:

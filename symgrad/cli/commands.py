@@ -22,7 +22,7 @@ from .config import Run, has_project, project, run_of, written_table
 from .diff import compared
 from .files import File, abandoned, difference, leftovers, placed, refuse, refuse_two_texts, write
 from .junit import junit
-from .kept import Kept, Known
+from .kept import Kept
 from .sources import dependencies
 from .targets import resolve
 from .watching import watched, write_depfile
@@ -52,8 +52,11 @@ def _generate(run: Run) -> int:
     outcomes: list[Outcome] = []
     files: list[File] = []
 
-    def same(known: Known, way: Way) -> bool:
-        return not asked["everything"] and bool(kept.printed(known)) and (way.unchecked or kept.checked(known))
+    def same(number: int, to: str) -> bool:
+        if asked["everything"] or run.root is None:
+            return False
+        known = printings.known(number, to)
+        return bool(kept.printed(known)) and (ways[number].unchecked or kept.checked(known))
 
     shown = Show(work, run.root is not None, say)
     for outcome in work.outcomes(run.jobs, same, asked["quiet"]):
@@ -80,7 +83,7 @@ def _generate(run: Run) -> int:
     states = [file.state for file in files]
     write(files)
     for outcome in outcomes:
-        if outcome.files:
+        if outcome.files and run.root is not None:
             written = {file.path: file.text for file in _placed(ways[outcome.number], outcome)}
             passed = outcome.report is not None and outcome.report.ok
             kept.keep(printings.known(outcome.number, outcome.to), written, passed)
@@ -148,17 +151,17 @@ def _check(run: Run) -> int:
     asked, as_json, junit_file = run.asked, run.asked["as_json"], run.asked["junit_file"]
     kept, known = Kept(run.root), run.work.printings.known
     outcomes: list[Outcome] = []
-    everything = asked["everything"] or as_json or junit_file is not None
+    everything = asked["everything"] or as_json or junit_file is not None or run.root is None
 
-    def same(known: Known, way: Way) -> bool:
-        return not everything and kept.checked(known)
+    def same(number: int, to: str) -> bool:
+        return not everything and kept.checked(known(number, to))
 
     for outcome in run.work.outcomes(run.jobs, same, asked["quiet"]):
         outcomes.append(outcome)
         report = outcome.report
         if report is not None and not as_json and not (asked["quiet"] and report.ok):
             click.echo(str(report))
-        if report is not None and report.ok:
+        if report is not None and report.ok and run.root is not None:
             kept.keep(known(outcome.number, outcome.to), None, True)
     kept.save()
     reports = [o.report for o in outcomes if o.report is not None]
@@ -302,8 +305,8 @@ def _compare(run: Run) -> int:
         raise TargetError("--check compares files and verifies nothing; leave --no-check out.")
     printings = work.printings
 
-    def same(known: Known, way: Way) -> bool:
-        return not asked["everything"] and bool(kept.printed(known))
+    def same(number: int, to: str) -> bool:
+        return not asked["everything"] and run.root is not None and bool(kept.printed(printings.known(number, to)))
 
     files: list[File] = []
     unchanged: list[Path] = []
