@@ -354,6 +354,12 @@ def intact(text: str) -> bool:
     return found is None or found[1] == _digest(text[: found.start(1) - 1] + text[found.end(1) :])
 
 
+def checksum(text: str) -> str:
+    """The checksum that printed text carries, byte by byte as it was printed; empty where it does not."""
+    found = _CHECKSUM.search(text)
+    return found[1] if found is not None and "\r" not in text and intact(text) else ""
+
+
 def _digest(text: str) -> str:
     """Of the text without its own place; whichever way its lines end."""
     return hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()[:16]

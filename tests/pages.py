@@ -1,6 +1,6 @@
 """README.md and the pages of docs/ show what their commands and programs print, uncut. Their blocks, in order:
 
-console         commands, each behind `$ `, and what it prints beneath it
+console         commands, each behind `$ `, and what it prints beneath it; `# exit code 1` behind one that ends so
 sh              commands whose output is not shown
 LANGUAGE FILE   (```c main.c) a file of that name; of one that a command has printed, a part of it
 python          a program, run as a file; one that starts with `def forward` is a piece of what the program above it
@@ -100,8 +100,9 @@ class Reader:
                 return text
         if not line.startswith("symgrad ") or re.search(r"[|>&]", re.sub(r"\"[^\"]*\"", "", line)):
             return f"{first}\n{self.shell(line)}"
-        result = CliRunner().invoke(main, shlex.split(line)[1:])
-        assert result.exit_code == 0, result.output
+        result = CliRunner().invoke(main, shlex.split(line, comments=True)[1:])
+        expected = re.search(r"  # exit code (\d)$", line)
+        assert result.exit_code == (int(expected[1]) if expected else 0), result.output
         return f"{first}\n{result.output}"
 
     def shell(self, text: str) -> str:

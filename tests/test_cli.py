@@ -15,11 +15,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from symgrad import cli
 from symgrad.backends import BACKENDS
-from symgrad.cli import checking, commands, files
+from symgrad.cli import checking, files
 from symgrad.cli.targets import resolve
 from symgrad.errors import CompilerError
 from symgrad.library import scalars
@@ -228,7 +229,7 @@ def test_mistakes_are_one_message(command, target, said):
         (("generate", SQUARES, "--to", "numpyy"), "'numpyy' is no language that symgrad prints. Did you mean numpy?"),
         (("generate", SQUARES, "--to", "fortran"), f"Choose from {', '.join(BACKENDS)}."),
         (("generate", SQUARES, "--to", ""), "is no language"),
-        (("generate",), "Missing argument 'TARGET...'"),
+        (("generate",), "there is no TARGET, and no pyproject.toml with a table [tool.symgrad]"),
         (("generate", SQUARES, "--check", "--no-check"), "leave --no-check out"),
         (("derive", SQUARES), "No such command 'derive'"),
         (("check", SQUARES, "--fulll"), "--fulll"),
@@ -564,7 +565,7 @@ def test_a_mistake_of_symgrads_own_is_one_message(monkeypatch):
     def stumbles(*args):
         raise KeyError("no such stage")
 
-    monkeypatch.setattr(commands, "resolve", stumbles)
+    monkeypatch.setattr(checking, "resolve", stumbles)
     output = run("show", SQUARES, code=2)
     said = "symgrad: this is a mistake in symgrad, and not in what was asked: KeyError: 'no such stage'"
     assert output.startswith(said)
@@ -657,6 +658,38 @@ def test_c_that_the_compiler_refuses_is_a_finding(monkeypatch):
     assert "the compiler refuses it" in run("generate", SQUARES, "--to", "c", "--out", "out", code=1)
     assert "expected ';'" in run("check", SQUARES, "--to", "c", code=1)
     assert not Path("out").exists()
+
+
+# completion
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "found"),
+    [
+        (["generate"], "lay", ["layers.py"]),
+        (["generate"], "pack/s", ["pack/shapes.py"]),
+        (["generate"], "pa", ["pack/"]),
+        (["check"], "symgrad.l", ["symgrad.library"]),
+        (["generate"], "layers.py:", ["layers.py:_private", "layers.py:affine", "layers.py:cube", "layers.py:scale"]),
+        (["show"], "symgrad.library:softmin", ["symgrad.library:softmin"]),
+        (["generate", "layers.py"], ":", ["_private", "affine", "cube", "scale"]),  # as bash takes it apart
+        (["explain", "layers.py", ":"], "cu", ["cube"]),
+        (["generate", "no_such.py", ":"], "cu", []),
+        (["generate", SQUARES, "--to"], "numpy,t", ["numpy,torch", "numpy,torch_c"]),
+        (["generate", SQUARES, "--functions"], "forward,hessian:", ["forward,hessian:sparse"]),
+        (["generate", "--sav"], "--sav", ["--save"]),
+        ([], "gen", ["generate"]),
+    ],
+)
+def test_completion(words, incomplete, found):
+    complete = ShellComplete(cli.main, {}, "symgrad", "_SYMGRAD_COMPLETE")
+    assert [item.value for item in complete.get_completions(words, incomplete)] == found
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell(shell):
+    if shell != "bash" or shutil.which("bash"):
+        assert f"_SYMGRAD_COMPLETE={shell}_complete" in run("completion", shell)
 
 
 # the process

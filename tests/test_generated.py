@@ -96,7 +96,7 @@ def in_language(name, to):
 def printed(name):
     """The files of a library function in its languages."""
     files = {path: text for to in languages(name) for path, text in in_language(name, to).files.items()}
-    return placed(GENERATED, name, files)
+    return placed(GENERATED / name, files)
 
 
 @cache
@@ -167,7 +167,7 @@ def test_printing_again_gives_the_same_bytes():
         again = [
             f
             for to in languages(name)
-            for f in placed(GENERATED, name, generate(getattr(library, name), to=to, check=False))
+            for f in placed(GENERATED / name, generate(getattr(library, name), to=to, check=False))
         ]
         assert list(dict.fromkeys(again)) == printed(name)
 

@@ -6,52 +6,15 @@ here from the committed files and not from what prints them; `pytest tests/test_
 
 from __future__ import annotations
 
-import ast
 import difflib
-import re
 from pathlib import Path
 
 import pytest
-from pycparser import CParser, c_ast
-from pycparser.c_generator import CGenerator
+
+from symgrad.cli.interface import of_header, of_python
 
 GENERATED = Path(__file__).parent.parent / "generated"
 TABLES = Path(__file__).parent / "data" / "interfaces"
-
-TYPES = "typedef unsigned long size_t; typedef long ptrdiff_t; typedef long int64_t;\n"
-CPLUSPLUS = re.compile(r"#ifdef __cplusplus\n.*?#endif\n", re.DOTALL)
-COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-MACRO = re.compile(r"#define (\w+\(.*?\))")
-DIRECTIVE = re.compile(r"#(?:.*\\\n)*.*\n")
-
-
-def of_header(text):
-    """The exported prototypes, and the macros with their parameters; what a macro computes may change."""
-    text = CPLUSPLUS.sub("", COMMENT.sub(" ", text))
-    macros = [f"#define {found}" for found in MACRO.findall(text)]
-    declared = CParser().parse(TYPES + DIRECTIVE.sub("", text)).ext
-    return [CGenerator().visit(d) for d in declared if not isinstance(d, c_ast.Typedef)] + macros
-
-
-def of_python(text):
-    """The signatures of what a file exports, what backward is handed, and which gradients it returns."""
-    tree = ast.parse(text)
-    assigned = [s for s in tree.body if isinstance(s, ast.Assign)]
-    (names,) = (ast.literal_eval(s.value) for s in assigned if ast.unparse(s.targets[0]) == "__all__")
-    facts = []
-    for s in tree.body:
-        if isinstance(s, ast.FunctionDef) and s.name in names:
-            facts.append(f"{s.name}({ast.unparse(s.args)})")
-            results = [r.value for r in s.body if isinstance(r, ast.Return)]
-            if s.name == "backward":
-                first = [ast.unparse(a.targets[0]) for a in s.body if ast.unparse(getattr(a, "value", a)) == "saved"]
-                facts += [f"    saved {names}" for names in first] + [f"    gives {ast.unparse(results[0])}"]
-        elif isinstance(s, ast.ClassDef) and s.name in names:
-            methods = [f for f in s.body if isinstance(f, ast.FunctionDef) and f.name in ("forward", "jvp")]
-            facts += [f"{s.name}.{f.name}({ast.unparse(f.args)})" for f in methods]
-    missing = [n for n in names if not any(f.startswith((f"{n}(", f"{n}.")) for f in facts)]
-    return facts + [f"{n}: no function" for n in missing]
-
 
 LANGUAGES = {
     "c": (".h", of_header),

@@ -12,8 +12,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "symgrad"
 ORDER = """later records kinds errors expr ops domain evaluate precision numerics ir declare library formulas
-    differentiate simplify plan source backends verify derivatives programs pipeline explanation playground
-    cli""".split()
+    differentiate simplify plan source backends verify derivatives programs pipeline explanation playground cli
+    pytest_plugin""".split()
 FRONT = {"__init__", "__main__"}  # the front doors stand before the pipeline, and import what they like
 
 FORBIDDEN = {"verify": {"differentiate", "simplify", "plan"}}  # the oracle shares nothing with what derives
@@ -52,6 +52,9 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
 IMPORTED = {  # what is run: the modules that it does without
     "import symgrad": "numpy mpmath sympy symgrad.declare symgrad.pipeline",
     "from symgrad.cli import main; main(['--help'], standalone_mode=False)": "numpy mpmath sympy symgrad.declare",
+    "from symgrad.cli import completion; assert 'softmax' in completion._names('symgrad.library')": """numpy mpmath
+        sympy symgrad.declare symgrad.library""",
+    "import symgrad.pytest_plugin": "numpy click symgrad.cli",
     "import symgrad as sg; sg.generate('f(x) = x**2', check=False)": "sympy symgrad.verify symgrad.backends.c",
     "import symgrad as sg\ndef f(x, y): return sg.sin(x) / y + 0.1\nsg.generate(f, 'c', check=False)": """mpmath
         sympy symgrad.verify symgrad.backends.numpy symgrad.backends.c_load subprocess""",

@@ -235,7 +235,7 @@ def killed(times=12):
         " for p in (2, 3)]\n"
         "print('ready', flush=True)\n"
         "while True:\n"
-        "    for some in files: write(placed(Path('out'), 'f', some))\n"
+        "    for some in files: write(placed(Path('out', 'f'), some))\n"
     )
     strays = 0
     for turn in range(times):

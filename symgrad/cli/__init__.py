@@ -7,7 +7,6 @@ or what this machine lacks, with one message and no traceback; 3 for a check who
 from __future__ import annotations
 
 import difflib
-import functools
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -15,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
-from ..backends import BACKENDS, DTYPES, INTEGERS, MATRICES, OPTIONS, SAVES, SOLVERS, takers
-from ..backends.options import flag, listed
+from ..backends import BACKENDS, DTYPES, INTEGERS, MATRICES, SAVES, SOLVERS
+from ..backends.options import listed
 from ..errors import SymgradError, TargetError
 from ..kinds import DERIVED, SPARSE
 from ..later import Later
+from . import completion
+from .ways import WORDS, OfOneRun
 
 _run: Any = Later("symgrad.cli.commands")  # --help and completion do without it, and what it imports
 MISTAKE = 2
@@ -92,26 +94,32 @@ def _number(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     return value
 
 
-target_argument = click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
+class InProject(click.Command):
+    """A command that does without TARGETs where there is a project: the words that were said go behind its table's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read them, and keep them."""
+        ctx.meta[WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+target_argument = click.argument("targets", metavar="TARGET...", nargs=-1, required=True,
+                                 shell_complete=completion.targets)  # fmt: skip
+project_argument = click.argument("targets", metavar="[TARGET...]", nargs=-1, shell_complete=completion.targets)
+jobs_option = click.option("--jobs", type=click.IntRange(min=1), metavar="N",
+                           help="Work in N processes at once.  [default: 1; in a project, all processors]")  # fmt: skip
+everything_option = click.option("--all", "everything", is_flag=True, cls=OfOneRun,
+                                 help="In a project: also what did not change since it was last done.")  # fmt: skip
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say only what is wrong.")
 to_option = click.option(
     "--to", "languages", callback=_languages, default="numpy", metavar="NAMES", show_default=True,
+    shell_complete=completion.languages,
     help=f"Languages, separated by commas: {', '.join(BACKENDS)}.",
 )  # fmt: skip
 
 
 def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of languages, handed on as one mapping of those that were given."""
-    @functools.wraps(command)
-    def with_ways(*args: Any, languages: tuple[str, ...], **keywords: Any) -> Any:
-        ways = {name: value for name in OPTIONS if (value := keywords.pop(name))}
-        for way in ways:
-            asked = {name.partition(":")[0]: None for name in languages}
-            if not asked.keys() & {*takers(way)}:
-                said = [f"{flag(way)} is an option of {' and '.join(takers(way))}. Add {takers(way)[0]} to --to."]
-                said += [f"{n}: {BACKENDS[n].instead[way]}" for n in asked if way in BACKENDS[n].instead]
-                raise Mistake(" ".join(said))
-        return command(*args, languages=languages, ways=ways, **keywords)
-
+    """The options of languages."""
     save = click.option("--save", type=click.Choice(list(SAVES)),
                         help="What forward saves: no more than backward needs, what is cheaper to keep, or all that "
                              "backward reads.  [default: balanced]")  # fmt: skip
@@ -126,7 +134,7 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.option("--file", metavar="NAME", help="C: one NAME.c and NAME.h for all TARGETs.")
     accumulate = click.option("--accumulate", is_flag=True, help="C: backward adds to gradients, and overwrites none.")
     openmp = click.option("--openmp", is_flag=True, help="C: threads share the loops whose turns are independent.")
-    functions = click.option("--functions", callback=_names, metavar="NAMES",
+    functions = click.option("--functions", callback=_names, metavar="NAMES", shell_complete=completion.functions,
                              help=f"What is printed: forward, backward, {', '.join((*DERIVED, *SPARSE))}, separated "
                                   "by commas. Of PyTorch and JAX, jvp is forward mode.  "
                                   "[default: forward,backward]")  # fmt: skip
@@ -144,8 +152,8 @@ def _ways(command: Callable[..., Any]) -> Callable[..., Any]:
                            help="Leave the formula as it is, where another form would lose fewer digits.")  # fmt: skip
     for option in (save, checkpoint, lapack, blas, accumulate, file, prefix, index, dtype, openmp, functions, wrt,
                    matrix, solver, strict):
-        with_ways = option(with_ways)
-    return plainly(with_ways)
+        command = option(command)
+    return plainly(command)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -166,19 +174,30 @@ def main() -> None:
     """
 
 
-@main.command()
-@target_argument
+@main.command(cls=InProject)
+@project_argument
 @to_option
 @_ways
 @click.option("--out", type=click.Path(path_type=Path), default=Path(), metavar="DIR",
               help="Write to DIR/<function>/.  [default: the current folder]")  # fmt: skip
-@click.option("--check", "compare", is_flag=True,
+@click.option("--flat", is_flag=True, help="Write to DIR itself.")
+@click.option("--check", "compare", is_flag=True, cls=OfOneRun,
               help="Write nothing; print a diff where DIR is not what would be printed, and exit 1.")  # fmt: skip
 @click.option("--no-check", "unchecked", is_flag=True, help="Write the code without verifying it.")
-@click.option("--force", is_flag=True, help="Write over printed files that were changed by hand.")
-@click.option("--name", default="", metavar="NAME", help="What a formula without a name is called.  [default: f]")
+@click.option("--force", is_flag=True, cls=OfOneRun, help="Write over printed files that were changed by hand.")
+@click.option("--name", default="", metavar="NAME", cls=OfOneRun,
+              help="What a formula without a name is called.  [default: f]")  # fmt: skip
+@jobs_option
+@everything_option
+@quiet_option
+@click.option("--watch", is_flag=True, cls=OfOneRun, help="Print again whenever a declaration changes.")
+@click.option("--depfile", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", cls=OfOneRun,
+              help="Write to FILE, for make and ninja, the files that were read.")  # fmt: skip
 def generate(**asked: Any) -> None:
     """Print forward and backward of each TARGET into files.
+
+    Without a TARGET: of the functions that [tool.symgrad] of pyproject.toml names, in the way it says, in parallel, and
+    of those that changed since alone.
 
     Shows the Jacobian (or the equations of the gradients), verifies the code against the formula, and writes it to
     DIR/<function>/. All files are written, or none: nothing is where any code fails its check, and nothing is
@@ -186,25 +205,31 @@ def generate(**asked: Any) -> None:
     not verified, which the exit code 2 tells. A function that one language cannot express (a matrix factorisation
     in C) is printed in the others, and said so; the exit code is 2 where nothing could be printed.
     """
-    click.get_current_context().exit(_run.generate(**asked))
+    ctx = click.get_current_context()
+    ctx.exit(_run.generate(ctx))
 
 
-@main.command()
-@target_argument
+@main.command(cls=InProject)
+@project_argument
 @to_option
 @_ways
 @click.option("--full", is_flag=True, help="The long matrix of points, sizes, dtypes and layouts: seconds to minutes.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", callback=_number,
               help="End the check of each function in each language after S seconds, finished or not.")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", show_default=True,
-              help="Check in N processes at once.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Draw other points.")
-@click.option("--case", type=click.IntRange(min=0), metavar="N", help="Check one case alone, as a failure names it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
+@click.option("--case", type=click.IntRange(min=0), metavar="N", cls=OfOneRun,
+              help="Check one case alone, as a failure names it.")  # fmt: skip
+@jobs_option
+@everything_option
+@quiet_option
+@click.option("--json", "as_json", is_flag=True, cls=OfOneRun, help="Print the reports as JSON.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the outcomes to FILE as JUnit XML too.")  # fmt: skip
 def check(**asked: Any) -> None:
     """Verify the printed code of each TARGET against its formula.
+
+    Without a TARGET: of the functions that [tool.symgrad] of pyproject.toml names, in parallel, and of those alone that
+    were not checked since they changed, if neither --json nor --junit asks for all.
 
     Prints one report for each function and language, in the order of the TARGETs: how many points, the worst error in
     units in the last place, and what failed where. Writes no files. C needs a C compiler; without one the exit code is
@@ -218,7 +243,75 @@ def check(**asked: Any) -> None:
     size 1 by itself, strided, reversed, transposed and broadcast arrays, a huge grad_output, and every subset of
     needs_input_grad. The points are the same in every run; a failure says the command that asks for its case alone.
     """
-    click.get_current_context().exit(_run.check(**asked))
+    ctx = click.get_current_context()
+    ctx.exit(_run.check(ctx))
+
+
+@main.command()
+@project_argument
+@to_option
+@click.option("--out", type=click.Path(path_type=Path), default=Path("generated"), metavar="DIR", show_default=True,
+              help="Where the files go.")  # fmt: skip
+def init(**asked: Any) -> None:
+    """Begin the table [tool.symgrad] in pyproject.toml.
+
+    It names the TARGETs; without any, the files of this folder that declare functions with symgrad.
+    """
+    _run.init(**asked)
+
+
+@main.command("completion")
+@click.argument("shell", type=click.Choice(completion.SHELLS))
+def completion_script(shell: str) -> None:
+    """Print what makes a shell complete words of this command.
+
+    \b
+    eval "$(symgrad completion bash)"    in ~/.bashrc; zsh, with zsh, in ~/.zshrc
+    symgrad completion fish > ~/.config/fish/completions/symgrad.fish
+    """
+    found = get_completion_class(shell)
+    assert found is not None, "click knows them"
+    click.echo(found(main, {}, "symgrad", completion.VARIABLE).source())
+
+
+@main.command("cmake-dir")
+def cmake_dir() -> None:
+    """Say where the package for find_package of CMake is.
+
+    It has symgrad_add_library(NAME TARGETS ...): C that is printed when a project is built.
+    """
+    click.echo(_folder("cmake"))
+
+
+@main.command("meson-dir")
+def meson_dir() -> None:
+    """Say where the subproject for Meson is, to be copied to subprojects/symgrad.
+
+    It has symgrad_c, a generator: C that is printed when a project is built.
+    """
+    click.echo(_folder("meson"))
+
+
+def _folder(name: str) -> str:
+    return (Path(__file__).resolve().parent.parent / name).as_posix()
+
+
+@main.command()
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path), required=False)
+@click.option("--text", "lines", is_flag=True, help="Show the lines that differ, too.")
+@click.option("--no-run", "run", is_flag=True, flag_value=False, default=True, help="Read the files, and run none.")
+@jobs_option
+def diff(**asked: Any) -> None:
+    """Compare the printed files of a folder with those of another, or with what would be printed now.
+
+    What an upgrade of symgrad changes, or a declaration: of each function in each language, whether it is the text or
+    the header alone, what callers rely on (signatures, prototypes, what is saved), and whether the old code still
+    computes what is declared now. Without NEW, each file is printed again by the command in its head. Exit code 1
+    where anything differs.
+    """
+    ctx = click.get_current_context()
+    ctx.exit(_run.diff(ctx))
 
 
 @main.command()
@@ -229,7 +322,7 @@ def check(**asked: Any) -> None:
 @click.option("--accuracy", is_flag=True, help="Measure the bits lost, as written and as printed, and where.")
 def show(**asked: Any) -> None:
     """Show the Jacobian, J^T v before and after it is simplified, and the code."""
-    _run.show(**asked)
+    _run.show(asked)
 
 
 @main.command()

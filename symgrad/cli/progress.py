@@ -15,9 +15,9 @@ def quietly(doing: str) -> None:
 class Progress:
     """The line, of so many pieces of work; nothing where errors do not go to a terminal."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, quiet: bool = False) -> None:
         self.count, self.number, self.what = count, 0, ""
-        self.terminal = sys.stderr.isatty()
+        self.terminal = sys.stderr.isatty() and not quiet
 
     def next(self, what: str) -> None:
         """Begin the next piece."""

@@ -29,7 +29,7 @@ from ..derivatives import Declarable, Declaration, as_function
 from ..errors import SymgradError, TargetError
 from ..formulas import parse
 from ..ir import Function
-from ..records import dataclass, replace
+from ..records import dataclass
 
 _FILE = re.compile(r"(?P<file>[^()=]+\.py)(?::(?P<name>\w+))?", re.ASCII)
 _MODULE = re.compile(r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::(?P<name>\w+))?", re.ASCII)
@@ -49,9 +49,9 @@ class Targets:
     unnamed: frozenset[str]
 
 
-def resolve(texts: Sequence[str], stabilize: bool = True, name: str = "") -> Targets:
-    """Return the functions of some TARGETs, each once, as they are written if not `stabilize`; the one that is a
-    formula alone is called `name`. Raises TargetError for what cannot be found."""
+def resolve(texts: Sequence[str], name: str = "") -> Targets:
+    """Return the functions of some TARGETs, each once; the one that is a formula alone is called `name`. Raises
+    TargetError for what cannot be found."""
     found: dict[tuple[str, str], Function] = {}
     whole: list[str] = []
     unnamed = False
@@ -62,8 +62,7 @@ def resolve(texts: Sequence[str], stabilize: bool = True, name: str = "") -> Tar
             whole.append(module)
         unnamed |= not (name or module) and _is_formula(text.strip()) and is_formula_alone(text)
     _refuse_one_folder_for_two(found.values())
-    functions = tuple(replace(f, stabilize=stabilize) for f in found.values())
-    return Targets(functions, tuple(whole), frozenset({ALONE} if unnamed else ()))
+    return Targets(tuple(found.values()), tuple(whole), frozenset({ALONE} if unnamed else ()))
 
 
 def _is_formula(text: str) -> bool:
@@ -102,7 +101,7 @@ def _of_file(path: Path, name: str | None) -> tuple[list[Function], str]:
     if not (_is_there(path) and path.is_file()):
         there = [str(p) for p in sorted(path.parent.glob("*.py"))] if _is_there(path.parent) else []
         shown = str(path) if len(str(path)) <= LONGEST else f"{str(path)[:LONGEST]}..."
-        raise TargetError(f"there is no file {shown}.{_did_you_mean(str(path), there)}")
+        raise TargetError(f"there is no file {shown}.{did_you_mean(str(path), there)}")
     parents = [path.resolve().stem] if path.stem != "__init__" else []
     folder = path.resolve().parent
     while (folder / "__init__.py").is_file():
@@ -274,7 +273,7 @@ def _no_module(dotted: str, error: ModuleNotFoundError) -> str:
         return f"there is no module {dotted} here. Did you mean symgrad.library:{dotted}?"
     files = [p.stem for p in sorted(Path().glob("*.py"))]
     return (
-        f"there is no module {dotted} here.{_did_you_mean(dotted, files)} "
+        f"there is no module {dotted} here.{did_you_mean(dotted, files)} "
         f"A TARGET is package.module:name, package.module, file.py:name, file.py, or a formula in quotes."
     )
 
@@ -284,10 +283,11 @@ def _no_function(module: ModuleType, label: str, name: str) -> str:
     if hasattr(module, name):
         return f"{label}:{name} is a Python {type(getattr(module, name)).__name__}, and no function."
     listing = f" It declares {', '.join(known[:12])}{' ...' if len(known) > 12 else ''}." if known else ""
-    near = _did_you_mean(name, known)
+    near = did_you_mean(name, known)
     return f"{label} declares no function {name}.{near or listing}"
 
 
-def _did_you_mean(name: str, known: Sequence[str]) -> str:
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """A sentence that names what is meant, where something is near."""
     near = difflib.get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]}?" if near else ""

@@ -53,12 +53,12 @@ def latex(function: Function) -> str:
     return "\n\n".join(parts)
 
 
-def checked(report: Report, width: int) -> list[str]:
+def checked(report: Report, width: int, before: str = "    ") -> list[str]:
     """The outcome of a check as a line of a list, and another where accuracy is lost."""
     first, *rest = str(report).splitlines()
     outcome = first.removeprefix(f"{report.function}   {report.target}").strip()
-    lines = [f"    {report.target:<{width}}   {outcome}"]
-    return [*lines, *(f"    {'':<{width}}   {line.strip()}" for line in rest if report.ok)]
+    lines = [f"{before}{report.target:<{width}}   {outcome}"]
+    return [*lines, *(f"{' ' * len(before)}{'':<{width}}   {line.strip()}" for line in rest if report.ok)]
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from .data import (
     with_outputs,
 )
 from .demand import has_domain, in_place, may_be_steep, may_fail, needed_at_times, on_demand, slopes_needed
+from .digest import digest_of
 from .equations import (
     NEUTRAL,
     REDUCTIONS,

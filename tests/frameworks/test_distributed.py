@@ -73,7 +73,8 @@ def test_ddp_in_two_processes(to, folder, torch):
     if to == "torch_c":
         if shutil.which(CC) is None:
             pytest.skip("no C compiler")
-        write([f for name in NAMES for f in placed(folder, name, generate(getattr(library, name), to=to, check=False))])
+        for name in NAMES:
+            write(placed(folder / name, generate(getattr(library, name), to=to, check=False)))
     program = DDP.replace("_torch import", f"_{to} import")
     for _ in range(3):
         code, said = run(folder, program, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
