@@ -100,7 +100,7 @@ class Reader:
                 return text
         if not line.startswith("symgrad ") or re.search(r"[|>&]", re.sub(r"\"[^\"]*\"", "", line)):
             return f"{first}\n{self.shell(line)}"
-        result = CliRunner().invoke(main, shlex.split(line, comments=True)[1:])
+        result = CliRunner().invoke(main, shlex.split(line, comments=True)[1:], prog_name="symgrad")
         expected = re.search(r"  # exit code (\d)$", line)
         assert result.exit_code == (int(expected[1]) if expected else 0), result.output
         return f"{first}\n{result.output}"
