@@ -1,7 +1,7 @@
 """Processes that answer, each of which is ended, with all that it has started, where an answer takes too long.
 
-No library does that: `concurrent.futures` and loky cannot end one process, and pebble's may have no children, which
-the check and the C compiler are.
+No library does that: `concurrent.futures` and loky cannot end one process, and pebble ends one without what that has
+started, which the check and the C compiler are.
 """
 
 from __future__ import annotations
