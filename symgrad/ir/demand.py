@@ -33,7 +33,7 @@ from ..ops import OPS
 from ..records import replace
 from .data import Function
 from .equations import Equation, Role
-from .order import ordered
+from .order import ordered, reached
 from .reads import CASES, Conditions, evaluated, joined, parts_of, read_under
 
 
@@ -99,6 +99,7 @@ def may_be_steep(e: Equation, tensors: Collection[str]) -> bool:
 def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation, Conditions]]:
     """The equations from the last one on, each with the conditions under which alone its element is needed."""
     first = {r.name: number for number, e in reversed(list(enumerate(function.statements))) for r in e.reads}
+    last = {e.target: number for number, e in enumerate(function.statements)}
     demands: dict[str, dict[Conditions, None]] = {}  # the cases in which each tensor is read; its axes are places
     for number, e in reversed(list(enumerate(function.statements))):
         tensor, needed = function.table[e.target], Conditions()
@@ -106,6 +107,10 @@ def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation
             own: dict[Expr, Expr] = dict(zip(_places(e.subscripts), e.subscripts, strict=True))
             asked_for = (substitute(c, own) for c in _one_of(demands.get(e.target, ())))
             needed = tuple(c for c in asked_for if c is not ONE)
+            if any(last.get(r.name, -1) >= number for c in needed for r in refs(c)):
+                readers = {name: [e.target for e in es] for name, es in function.readers.items()}
+                after = reached(readers, [e.target])  # a condition on what is computed from it would come too late
+                needed = tuple(c for c in needed if not any(r.name in after for r in refs(c)))
         yield e, needed
         for r, cases in evaluated(parts_of(e, slopes), slopes=slopes).items():
             if isinstance(r, Ref):

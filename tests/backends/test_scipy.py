@@ -96,6 +96,11 @@ def test_agrees(formula, to, matrix):
     assert report.ok, str(report)
 
 
+def test_what_is_needed_on_a_condition_on_what_is_computed_from_it():
+    """Each norm is needed where the cosine is large: that is asked too late to compute it there alone."""
+    assert sg.check(library.cosine_embedding_loss, to="scipy").ok
+
+
 @pytest.mark.parametrize("formula, to", WHOLE)
 def test_no_sparse_matrix(formula, to):
     with pytest.raises(UnsupportedError, match=r"no equation for each of its elements|stands for any number of axes"):
