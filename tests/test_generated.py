@@ -106,7 +106,7 @@ def printed_beside(name):
     given = [
         generate(getattr(library, name), to=to, functions=functions, wrt=wrt, check=False) for to in ("numpy", "c")
     ]
-    return [file for files in given for file in placed(GENERATED / "functions", name, files)]
+    return [file for files in given for file in placed(GENERATED / "functions" / name, files)]
 
 
 @pytest.mark.parametrize("name", [name for name in library.__all__ if not in_c(name)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
@@ -378,7 +379,9 @@ def test_diff_without_a_project_prints_again_what_heads_say():
 
 # pytest
 
-TESTS = [sys.executable, "-m", "pytest", "-p", "symgrad.pytest_plugin", "-p", "no:xdist", "-p", "no:cacheprovider"]
+INSTALLED = any(point.name == "symgrad" for point in entry_points(group="pytest11"))
+TESTS = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider"]
+TESTS += [] if INSTALLED else ["-p", "symgrad.pytest_plugin"]
 
 
 def test_the_plugin_makes_a_test_of_each_function(folder):

@@ -212,12 +212,15 @@ def _refuse_one_folder_for_two(functions: Iterable[Function]) -> None:
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """While this lasts, modules are found in `folder` too."""
-    entry = str(folder.resolve())
+    """While this lasts, modules are found in `folder` too. Their bytecode is not kept: Python would take it for that of
+    a file that has changed within the same second, and has as many letters."""
+    entry, wrote = str(folder.resolve()), sys.dont_write_bytecode
     sys.path.insert(0, entry)
+    sys.dont_write_bytecode = True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = wrote
         sys.path.remove(entry)
 
 
