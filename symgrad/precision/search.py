@@ -250,14 +250,21 @@ class _Search:
         return round(self.bits(lost) + paid + PRICE * operations(form, self.free), 2)
 
     def divides_by_zero(self, form: Expr) -> Any:
-        """At which of the points it does."""
-        if operator(form) == "select":
-            condition, *sides = form.args
-            return np.where(self.sample.doubles.of(condition), *map(self.divides_by_zero, sides))
+        """At which of the points it does, in what is chosen there."""
         found = np.zeros(self.was.shape, bool)
-        for n in values(form):
-            if operator(n) == "div":
-                found = found | (self.sample.doubles.of(n.args[1]) == 0)
+        stack, seen = [(form, ~found)], set[tuple[Expr, bytes]]()
+        while stack:
+            node, used = stack.pop()
+            if not isinstance(node, Apply) or (node, used.tobytes()) in seen:
+                continue
+            seen.add((node, used.tobytes()))
+            if node.op == "div":
+                found |= used & (self.sample.doubles.of(node.args[1]) == 0)
+            if node.op == "select":
+                holds = self.sample.doubles.of(node.args[0]) != 0
+                stack += zip(node.args, (used, used & holds, used & ~holds), strict=True)
+            else:
+                stack += ((a, used) for a in node.args)
         return found
 
     def bits(self, lost: Any) -> float:
