@@ -227,7 +227,7 @@ PYTHON_PATTERNS = {
     "a check of shapes": [(r"(?m)^( +)if \w+\.(?:ndim|shape)\b.*:$(?=\n +raise)", r"\1if False:")],
     "a check of types": [
         (r"(?m)^( +)if not j?np\.issubdtype\(.*\):$", r"\1if False:"),
-        (r"(?m)^( +)if not \(torch\.is_tensor.*\):$", r"\1if False:"),
+        (r"(?m)^( +)if not value\.is_floating_point\(\):$", r"\1if False:"),
     ],
     "a flag that may be missing": [
         (r"if (needs_input_grad\[(\d+)\])(?=:)(?![\s\S]*needs_input_grad\[)", r"if len(needs_input_grad) > \2 and \1"),

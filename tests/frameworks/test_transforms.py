@@ -42,7 +42,7 @@ TORCH = (
     ("layer_norm", r"\.reshape\(", ".view(", "transposed"),
     ("gelu", "0.044715", "0.04471500000000001", "of the same plan"),
     ("softmax", r"if x.ndim < 1", "if False", "of shape ()"),
-    ("linear", r"if not \(torch.is_tensor", "if not (True or torch.is_tensor", "of int64"),
+    ("linear", r"if not value.is_floating_point\(\)", "if False", "of int64"),
 )
 JAX = (
     ("gelu", r"\(x,\) = saved", "(x,) = jax.lax.stop_gradient(saved)", "by its own gradient"),
