@@ -125,8 +125,8 @@ def operations(function):
 
 
 MANY_OUTPUTS = {  # and one or two inputs: J v takes them one by one, J^T v would go back from every output
-    "a recurrence written out": "f(t) -> " + ", ".join(f"y{k}" for k in range(9)) + ": y0 = t*sin(t); "
-    + "; ".join(f"y{k} = y{k - 1}*sin(t) + y{k - 1}" for k in range(1, 9)),
+    "a recurrence written out": "f(t) -> " + ", ".join(f"y{k}" for k in range(6)) + ": y0 = t*sin(t); "
+    + "; ".join(f"y{k} = y{k - 1}*sin(t) + y{k - 1}" for k in range(1, 6)),
     "products of rotations": "f(a, b) -> p, q, r, s, t, u, v, w: p = cos(a)*cos(b) - sin(a)*sin(b); "
     "q = cos(a)*sin(b) + sin(a)*cos(b); r = p*cos(a) - q*sin(a); s = p*sin(a) + q*cos(a); t = r*cos(b) - s*sin(b); "
     "u = r*sin(b) + s*cos(b); v = t*cos(a) - u*sin(a); w = t*sin(a) + u*cos(a)",

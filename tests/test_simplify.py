@@ -467,12 +467,12 @@ for declaration in declarations:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("start", (0, 2))
+@pytest.mark.parametrize("start", (0, pytest.param(2, marks=pytest.mark.longest)))
 def test_the_same_text_is_printed_in_every_process(start):
     unprintable = ("prod[i,j]", "where((i+r-1", "where(i+r <", "argmax")
     formulas = [text for text, _, _ in FORMULAS if not any(word in text for word in unprintable)][start * 3 // 2 :: 6]
     texts = []
-    for seed in ("0", "3", "7"):
+    for seed in ("0", "7"):
         done = subprocess.run(
             [sys.executable, "-c", PRINT.format(start=start, formulas=formulas)],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent.parent)},
@@ -483,7 +483,7 @@ def test_the_same_text_is_printed_in_every_process(start):
         assert done.returncode == 0, done.stderr[-2000:]
         texts.append(done.stdout)
     assert len(texts[0]) > 20_000
-    assert texts[0] == texts[1] == texts[2]
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("outer", ["exp", "expm1"])
