@@ -100,7 +100,12 @@ class Reader:
                 return text
         if not line.startswith("symgrad ") or re.search(r"[|>&]", re.sub(r"\"[^\"]*\"", "", line)):
             return f"{first}\n{self.shell(line)}"
+        own = {path.stem for path in self.folder.glob("*.py")}  # another test may have imported modules of these names
+        others = {name: sys.modules.pop(name) for name in own & {*sys.modules}}
         result = CliRunner().invoke(main, shlex.split(line, comments=True)[1:], prog_name="symgrad")
+        for name in own & {*sys.modules}:
+            del sys.modules[name]
+        sys.modules.update(others)
         expected = re.search(r"  # exit code (\d)$", line)
         assert result.exit_code == (int(expected[1]) if expected else 0), result.output
         return f"{first}\n{result.output}"
