@@ -330,7 +330,7 @@ class _Search:
 
     def by_sign(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
-        than both of them cost. Neither calls what is a number in another domain: no sample may tell."""
+        than what it takes more. Neither calls what is a number in another domain: no sample may tell."""
         if self.gain < GAIN or self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
             return None
         domains = _domains(self.body)
@@ -339,19 +339,23 @@ class _Search:
         lost = np.array([self.sample.lost(f) for f in forms])[:, self.sample.whole]
         prices = np.array([PRICE * operations(f) for f in forms])
         found: list[Expr] = []
-        for leaf in (n for n in values(self.body) if isinstance(n, Ref) and n.name not in self.moderate):
-            positive = self.sample.doubles.of(leaf)[self.sample.whole] > 0
-            if positive.all() or not positive.any():
+        leaves = [n for n in values(self.body) if isinstance(n, Ref) and n.name not in self.moderate]
+        for asked in (apply(op, leaf, 0) for leaf in leaves for op in ("gt", "ge")):  # 0 is on the side that has it
+            holds = self.sample.doubles.of(asked)[self.sample.whole] != 0
+            if holds.all() or not holds.any():
                 continue
             best = []
-            for side in (positive, ~positive):
+            for side in (holds, ~holds):
                 costs = prices + lost[:, side].mean(axis=1) / 100
                 near = np.flatnonzero(costs <= costs.min() + NEARLY)
                 best.append(min((forms[k] for k in near), key=self.changed))
             if best[0] is not best[1]:
-                found.append(apply("select", apply("gt", leaf, 0), *best))
+                found.append(apply("select", asked, *best))
         whole = min(found, key=self.costs, default=None)
-        if whole is None or self.costs(whole) > self.costs(form) - self.gain - BOUGHT * operations(whole):
+        if whole is None:
+            return None
+        price = self.gain + BOUGHT * (operations(whole) - operations(form))
+        if self.costs(form) - self.costs(whole) < price:
             return None
         return whole if self.sample.equal(whole, self.body) else None
 

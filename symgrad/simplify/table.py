@@ -21,7 +21,6 @@ from ..expr import (
     postorder,
     ref,
     refs,
-    select,
     signed_total,
     substitute,
     terms_of,
@@ -56,16 +55,8 @@ def _tanh_slope(u: Expr) -> Expr:
 
 
 _sigmoid = apply("sigmoid", U)
-_discriminant = apply("sqrt", V**2 - 4 * U * W)
 _cosines = apply("sin", U) * apply("sin", V) + apply("cos", U) * apply("cos", V) * apply("cos", W)
 _haversine = apply("sin", (U - V) / 2) ** 2 + apply("cos", U) * apply("cos", V) * apply("sin", W / 2) ** 2
-
-
-def _root_of_quadratic(sign: int) -> Expr:
-    """(-v + s) / (2u), with s = sqrt(v**2 - 4 u w), where v and s do not cancel; else 2w / (-v - s)."""
-    if sign > 0:
-        return select(apply("ge", V, 0), -((V + _discriminant) / (2 * U)), 2 * W / (_discriminant - V))
-    return select(apply("le", V, 0), (_discriminant - V) / (2 * U), -(2 * W / (V + _discriminant)))
 
 
 def _of_sum(u: Expr, v: Expr, w: Expr) -> Expr:
@@ -100,8 +91,6 @@ STABLE: tuple[Identity, ...] = (
     Identity("1 - erf", 1 - apply("erf", U), apply("erfc", U)),
     Identity("1 - ndtr", 1 - apply("ndtr", U), apply("ndtr", -U)),
     Identity("Hill", U**V / (1 + U**V), apply("sigmoid", V * apply("log", U)), lambda found: bool(refs(found[V]))),
-    Identity("a root of a quadratic", (-V + _discriminant) / (2 * U), _root_of_quadratic(-1)),
-    Identity("the other root", (-V - _discriminant) / (2 * U), _root_of_quadratic(1)),
     Identity(
         "difference of roots", apply("sqrt", U) - apply("sqrt", V), (U - V) / (apply("sqrt", U) + apply("sqrt", V))
     ),
