@@ -315,6 +315,13 @@ def equivalent(mutant):
     return ""
 
 
+def judged(name, to, most):
+    """How many mutants were looked at, and those that the check does not see, where no row tells why."""
+    found = [(mutant, caught(mutant)) for mutant in mutants(name, to, most)]
+    unseen = [m for m, seen in found if seen is False]
+    return len(found), [str(m) for m in unseen if not why_unseen((m.function, m.to, m.kind, m.before))]
+
+
 def why_unseen(words, rows=(*SAME, *UNSEEN)):
     """Why (function, language, kind, before, ...) is not caught; empty if no row tells."""
     _, to, kind, before, *_ = words

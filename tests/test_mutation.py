@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from mathematics import both
-from mutants import BESIDE, FUNCTIONS, caught, mutants, why_unseen
+from mutants import BESIDE, FUNCTIONS, judged
 
 pytestmark = pytest.mark.long
 
@@ -19,7 +19,5 @@ EACH = {"numpy": 2, "c": 1}  # of one function
 @pytest.mark.parametrize("name", (*FUNCTIONS, *BESIDE))
 @pytest.mark.filterwarnings("ignore")  # a mutant may divide by zero
 def test_mutants_are_caught(name, to):
-    found = [(mutant, caught(mutant)) for mutant in mutants(name, to, EACH[to])]
-    assert found
-    unseen = [m for m, seen in found if seen is False]
-    assert not [str(m) for m in unseen if not why_unseen((m.function, m.to, m.kind, m.before))]
+    count, unseen = judged(name, to, EACH[to])
+    assert count and not unseen
