@@ -65,10 +65,9 @@ def _order(root: Expr) -> tuple[Expr, ...]:
     return tuple(values(root))
 
 
-def ball(root: Expr, at: Mapping[Expr, Any]) -> Any:
-    """The value at the working precision, where `at` has balls of the leaves; of a `where` what is chosen. None where
-    that is not certain, or there is none."""
-    done: dict[Expr, Any] = {}
+def ball(root: Expr, done: dict[Expr, Any]) -> Any:
+    """The value at the working precision, where `done` has balls of the leaves, and gets those of what `root` is made
+    of; of a `where` what is chosen. None where that is not certain, or there is none."""
     stack = [root]
     while stack:
         node = stack[-1]
@@ -100,7 +99,7 @@ def ball(root: Expr, at: Mapping[Expr, Any]) -> Any:
             assert compute is not None  # of what is `known`
             done[node] = compute(*args)
         else:
-            done[node] = at[node] if isinstance(node, Ref) else _exact(node)
+            done[node] = _exact(node)
         stack.pop()
     found = done[root]
     return found if found.is_finite() else None
@@ -317,10 +316,15 @@ class Sample:
         self.whole = np.isin(named, WHOLE)
         self.members = np.array([named == kind for kind in self.kinds], np.int64)
         self.doubles = Doubles({leaf: np.array([at[leaf] for at in self.points]) for leaf in leaves})
+        self._balls = [{leaf: flint.arb(number) for leaf, number in at.items()} for at in self.points]
 
     def lost(self, form: Expr) -> Any:
         """What a form loses at each of the points, in hundredths of bits."""
         return bits(self.doubles.of(form), self.truth)
+
+    def nearest(self, part: Expr) -> Any:
+        """The doubles nearest to what a part of the formula is at each of the points."""
+        return np.array([nearest(part, at) for at in self.points])
 
     def means(self, lost: Any) -> Mapping[str, float]:
         """That of each kind of points, in bits."""
@@ -330,9 +334,8 @@ class Sample:
     def equal(self, form: Expr, body: Expr, every: int = 1) -> bool:
         """Whether balls say nothing against it being the same number at (every so many of) the points."""
         with flint.ctx.workprec(DIGITS[1]):
-            for at in self.points[::every]:
-                there = {leaf: flint.arb(number) for leaf, number in at.items()}
-                a, b = ball(body, there), ball(form, there)
+            for balls in self._balls[::every]:
+                a, b = ball(body, balls), ball(form, balls)
                 if a is not None and b is not None and not a.overlaps(b):
                     return False
         return True

@@ -32,6 +32,7 @@ from .terms import (
     exponent,
     factored,
     function,
+    functions_in,
     leaf,
     multiply,
     negative,
@@ -236,12 +237,13 @@ Binding = Mapping[Term, Term]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row of RULES; `conditions` are words and the name that they are said of."""
+    """A row of RULES; `conditions` are words and the name that they are said of, `functions` are in what it is met at."""
 
     text: str
     before: Term
     after: Term
     conditions: tuple[tuple[str, Term], ...]
+    functions: frozenset[str]
 
     def holds(self, found: Binding) -> bool:
         for word, name in self.conditions:
@@ -300,7 +302,7 @@ def rules() -> Mapping[str, tuple[Rule, ...]]:
             text, _, said = line.rstrip("]").partition(" [")
             before, after = (_read(ast.parse(side, mode="eval").body) for side in text.split(" -> "))
             conditions = tuple((word, leaf(name_of(name))) for word, name in (c.split() for c in said.split(", ") if c))
-            found.setdefault(before.op, []).append(Rule(text, before, after, conditions))
+            found.setdefault(before.op, []).append(Rule(text, before, after, conditions, functions_in(before)))
     return {op: tuple(some) for op, some in found.items()}
 
 
@@ -392,21 +394,31 @@ def rewrites(t: Term) -> tuple[tuple[str, Term], ...]:
     return tuple(dict.fromkeys((text, new) for text, new in _rewrites(t) if new is not t))
 
 
+def _multiples(t: Term) -> Iterator[tuple[Term, Term]]:
+    """`t` as a number times another; a sum by each of its coefficients, so that one of its terms has 1."""
+    if t.op != "+":
+        yield ONE, t
+        return
+    scales: dict[Rational, None] = {}
+    for a in t.args:
+        c = coefficient(a)[0]
+        scales |= {c if c > 0 else -c: None, -c if c > 0 else c: None}
+    for c in scales:
+        yield number(c), add(*(multiply(number(ratio(1, c)), a) for a in t.args))
+
+
 def _rewrites(t: Term) -> Iterator[tuple[str, Term]]:
+    called, multiples = functions_in(t), list(_multiples(t))
     for rule in rules().get(t.op, ()):
-        before, outer, forms = rule.before, ONE, [(ONE, t)]
+        before, outer, forms = rule.before, ONE, multiples
+        if not rule.functions <= called or t.op == "+" and len(before.args) > len(t.args):
+            continue
         if t.op == "**" and before.op == "**":
             mine, wanted = exponent(t), exponent(before)
             if mine is not None and wanted is not None:  # 1/sqrt(a) is met as sqrt(a)
                 if ratio(mine, wanted).denominator != 1:
                     continue
                 outer, forms = number(ratio(mine, wanted)), [(ONE, power(t.args[0], number(wanted)))]
-        elif t.op == "+" and len(before.args) <= len(t.args):
-            scales: dict[Rational, None] = {}
-            for a in t.args:
-                c = coefficient(a)[0]
-                scales |= {c if c > 0 else -c: None, -c if c > 0 else c: None}
-            forms = [(number(c), add(*(multiply(number(ratio(1, c)), a) for a in t.args))) for c in scales]
         for scale, form in forms:
             ways: Iterator[tuple[Binding, Term | None]]
             if form.op in ("+", "*") and form.op == before.op:

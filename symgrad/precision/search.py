@@ -35,7 +35,7 @@ from ..later import np
 from ..ops import OPS
 from ..ops.row import CALL, EVERYWHERE, nonzero, unguarded_divisor
 from .denominator import WORDS, by_roots, may_shrink, together
-from .measure import NOTHING, WHOLE, Given, Sample, bits, known, value_at
+from .measure import NOTHING, WHOLE, Doubles, Given, Sample, bits, known, value_at
 from .orders import differences_first, in_front, reordered
 from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
@@ -277,18 +277,19 @@ class _Search:
         """Whether a form is to stand in place of the one that is there: it loses a bit less at points of a kind that
         people have, or all over the range, for each of a few operations more; or it is shorter, too, or half as
         long."""
-        lost, count = self.sample.lost(form), operations(form, self.free)
-        saved = max(*self.gains(self.was, lost), min(RANGE, self.bits(self.was) - self.bits(lost)))
+        saved, count = self.saved(self.was, self.sample.lost(form)), operations(form, self.free)
         if 2 * count <= self.length and price <= self.before:
             return True
         if count < self.length and price < self.before - self.gain:
             return True
         return price < self.before and saved >= self.gain + BOUGHT * min(most, max(0, count - self.length))
 
-    def gains(self, before: Any, after: Any) -> list[float]:
-        """The bits that are saved at each kind of points that counts whole."""
+    def saved(self, before: Any, after: Any) -> float:
+        """The bits that are saved at points of the kind that gains most of those that people have, or all over the
+        range."""
         now, was = self.sample.means(after), self.sample.means(before)
-        return [was[k] - now[k] for k in now if WEIGHTS[k] == 1] or [0.0]
+        by_kind = [was[k] - now[k] for k in now if WEIGHTS[k] == 1]
+        return max([*by_kind, min(RANGE, self.bits(before) - self.bits(after))])
 
     def sound(self, t: Term) -> bool:
         """Whether balls agree at some of the points."""
@@ -368,11 +369,21 @@ class _Search:
         if self.bits(self.sample.lost(form)) < self.gain:
             return []
         outer = (n for n in values(form) if isinstance(n, Apply) and (n.op in SUMS or OPS[n.op].cost >= CALL))
-        terms = [t for n in outer for t in n.args if isinstance(t, Apply) and t.op not in SUMS]
+        terms = dict.fromkeys(t for n in outer for t in n.args if isinstance(t, Apply) and t.op not in SUMS)
         found: dict[Expr, Expr] = {
-            t: new for t in terms if (new := better(t, self.moderate, self.free, self.gain)) is not None
+            t: new
+            for t in terms
+            if self.saved_by(t, form) >= self.gain
+            and (new := better(t, self.moderate, self.free, self.gain)) is not None
         }
         return [transform(form, lambda n: found.get(n, n))] if found else []
+
+    def saved_by(self, part: Expr, form: Expr) -> float:
+        """The bits that would be saved if one part of a form were exact."""
+        exact = ref("?exact")
+        numbers = Doubles({**self.sample.doubles.at, exact: self.sample.nearest(part)})
+        lost = bits(numbers.of(substitute(form, {part: exact})), self.sample.truth)
+        return self.saved(self.sample.lost(form), lost)
 
     def costs(self, form: Expr) -> float:
         return self.price(self.sample.lost(form), form)

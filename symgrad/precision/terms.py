@@ -221,6 +221,13 @@ def function(name: str, *args: Term) -> Term:
     return _term(name, *args)
 
 
+@lru_cache(MANY)
+def functions_in(t: Term) -> frozenset[str]:
+    """The names of the functions that are called in it."""
+    own = frozenset() if t.op in ("number", "leaf", "+", "*", "**") else frozenset({t.op})
+    return own.union(*map(functions_in, t.parts))
+
+
 def _is_negative(t: Term) -> bool:
     first = t.args[0] if t.op == "+" else t
     return coefficient(first)[0] < 0
