@@ -7,7 +7,7 @@ from typing import Any
 
 from ..expr import ONE, ZERO, Const, Expr, apply, factors, fraction, is_exact, ref, select
 from ..later import flint, mp, mpmath, sympy
-from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
+from .row import Helper, Op, Polynomial, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
 
 FAR = 700  # exp(FAR) is about the largest number; that of a float is exp(88)
 
@@ -33,6 +33,19 @@ _LOG_RATIO = Helper(
         ("ratio", apply("log", _x / _y)),
         ("apart", apply("log", apply("abs", _x)) - apply("log", apply("abs", _y))),
         ("result", select(apply("gt", apply("abs", _ratio), FAR), ref("apart"), _ratio)),
+    ),
+    ("x", "y"),
+)
+_apart, _square = map(ref, ("apart", "square"))
+_BD0 = Helper(
+    "x*log(x / y) - x + y; where x is near y, by the series of log(x / y) in (x - y)/(x + y) (Loader 2000).",
+    (
+        ("apart", (_x - _y) / (_x + _y)),
+        ("square", _apart**2),
+        ("series", Polynomial(_square, tuple(1 / k for k in range(29, 2, -2)), tuple(1 / k for k in range(13, 2, -2)))),
+        ("near", (_x - _y) * _apart + 2 * _x * _apart * _square * ref("series")),
+        ("far", _x * apply("log_ratio", _x, _y) - _x + _y),
+        ("result", select(apply("lt", apply("abs", _apart), ONE / 4), ref("near"), ref("far"))),
     ),
     ("x", "y"),
 )
@@ -91,6 +104,12 @@ ELEMENTARY: tuple[Op, ...] = (
        lambda x, y: sympy.log(x / y), spell=everywhere("log_ratio"), helper=_LOG_RATIO,
        domain="x / y > 0", inside=(1, 1), series=False,
        ball=lambda x, y: (x / y).log()),
+    # what is left of x*log(x / y) beyond its tangent at x = y
+    Op("bd0", 2, real(lambda x, y: x * log(x / y) - x + y),
+       lambda x, y, result: (apply("log_ratio", x, y), (y - x) / y),
+       lambda x, y: x * sympy.log(x / y) - x + y, spell=everywhere("bd0"), helper=_BD0,
+       domain="x / y > 0", inside=(1, 1), series=False,
+       ball=lambda x, y: x * (x / y).log() - x + y),
     # roots
     function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), nonnegative=True, monotone=1),
     function("cbrt", lambda x, y: 1 / (3 * y**2), lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),

@@ -69,6 +69,8 @@ log(a + sqrt(a**2 + 1)) -> asinh(a)
 log(a + sqrt(a**2 - 1)) -> acosh(a)
 log(1/a + sqrt(1 - a**2)/a) -> acosh(1/a)
 log1p(a) - log1p(b) -> log1p((a - b)/(1 + b))
+a*log(a/b) - a + b -> bd0(a, b)
+a*log(a/b) + (1 - a)*log((1 - a)/(1 - b)) -> bd0(a, b) + bd0(1 - a, 1 - b)
 
 # exponentials
 exp(a)*exp(b) -> exp(a + b)

@@ -1,4 +1,4 @@
-"""Functions of a printed file that approximate one: erfcx and digamma, which C lacks; functions for vectors.
+"""Functions of a printed file that approximate one: erfcx and digamma, which C lacks; bd0; functions for vectors.
 
 Over the reals they are something else, which many digits would tell. So the text of such a function is executed in the
 arithmetic that it is printed for, every operation rounded to its format, and compared with the function whose name it
@@ -23,6 +23,7 @@ from .rounding.number import of
 from .text import Fault
 
 POINTS = 160
+LITERALS = ("_literal", "symgrad literal")  # what numbers are read by, in texts of C and of Python
 TURN = (5**0.5 - 1) / 2  # multiples of it, modulo 1, are spread evenly
 
 
@@ -49,6 +50,7 @@ class Approximated:
 
 APPROXIMATED: Mapping[str, Approximated] = {
     "erfcx": Approximated("erfcx", 4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
+    "bd0": Approximated("bd0", 8.0, {53: (1e-300, 1e300), 24: (1e-37, 1e37)}, before=((1.0,), (0.3,), (1e3,))),
     "vector_bell": Approximated("bell", 3.0, {53: (-26.5, 26.5), 24: (-9.25, 9.25)}),
     "vector_normal_bell": Approximated("normal_bell", 3.0, {53: (-37.5, 37.5), 24: (-13.0, 13.0)}),
     "vector_ndtr": Approximated("ndtr", 5.0, {53: (-37.0, 42.0), 24: (-12.5, 15.0)}),
@@ -118,7 +120,7 @@ def _compared(name: str, granted: Approximated, function: FunctionType, chosen: 
     def literal(value: float) -> Number:
         return lift(+mpmath.mpf(value))  # in the format
 
-    code = FunctionType(function.__code__, {**function.__globals__, "_literal": literal})
+    code = FunctionType(function.__code__, {**function.__globals__, **dict.fromkeys(LITERALS, literal)})
     with rounding(chosen, chosen.bits):
         for at in _arguments(granted, chosen.bits):
             said = f"{name}({', '.join(map(repr, at))})"

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..ir import Function
+from ..ops import OPS
 from ..ops.primitive import ASSUMED, Primitive
 from ..source.tree import Function as Head
+from .approximations import APPROXIMATED, approved
 from .numpy_linalg import SCIPY, UnknownName
 from .numpy_shim import MATH, NP, SPECIAL, Elementwise, Shim
 from .primitives import functions
-from .rounding import lift, literal, power
+from .rounding import DOUBLE, lift, literal, power
 from .rounding.array import Exact, exact
 from .series import NEAR, Choice
 from .text import Fault, Kinds, Steps, Valued, Values, has_backward, written_out
@@ -180,6 +182,7 @@ class NumpyText:
         self.called = dict(zip(*[("forward", "backward")[: 1 + has_backward(function)]] * 2, strict=True))
         self.called |= {head.role: head.name for head in heads if head.role in self.called}
         near = {head.name for head in heads if head.role == "series"}
+        self.approximate = {head.name: head.stands_for for head in heads if head.stands_for in APPROXIMATED}
         sources = {name: text for name, text in files.items() if name.endswith(".py")}
         if len(sources) != 1:
             raise Fault(f"expected one Python file, got {', '.join(files) or 'none'}")
@@ -190,7 +193,7 @@ class NumpyText:
             raise Fault(f"{self.file} is not Python: {error}") from error
         self.steps = Steps(function)
         code = compile(ast.fix_missing_locations(_Lift(near).visit(tree)), self.file, "exec")
-        self.module = self._execute(code)
+        self.module = self._execute(code, source)
         self.lengths = {"": self.module.get(SLICE)} | ({" in slices": 2} if SLICE in self.module else {})
         self.variants = (*self.lengths,)
 
@@ -202,7 +205,7 @@ class NumpyText:
             raise Fault(f"imports {name}")
         return _MODULES[name]
 
-    def _execute(self, code: CodeType) -> dict[str, Any]:
+    def _execute(self, code: CodeType, source: str) -> dict[str, Any]:
         choice = Choice()
         known: dict[str, Any] = {name: getattr(builtins, name) for name in _BUILTINS}
         module: dict[str, Any] = {
@@ -224,6 +227,9 @@ class NumpyText:
         for name, function in list(module.items()):
             if isinstance(function, FunctionType) and EITHER in function.__code__.co_names:
                 module[name] = Elementwise(choice.parts(name, function), 1)
+        for name, word in self.approximate.items():
+            called = approved(word, module[name], DOUBLE, (source,))
+            module[name] = Elementwise(called, OPS[APPROXIMATED[word].operator].arity)
         for name in self.called.values():
             if name not in module:
                 raise Fault(f"{self.file} has no function {name}")

@@ -21,7 +21,7 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "(1 - cos(x))/sin(x)": "tan(x / 2)",
     "exp(x)/(exp(x) - 1)": "-1 / expm1(-x)",
     "log(x + 1) - log(x)": "log1p(1 / x)",
-    "sqrt(1 + x**2) - 1": "x**2 / (hypot(x, 1) + 1)",
+    "sqrt(1 + x**2) - 1": "x**2 / (sqrt(1 + x**2) + 1)",
     "(1 + x)**y - 1": "compoundm1(x, y)",
     "x**y - 1": "powm1(x, y)",
     "-x + root_of_sum(x, y, 1)": "where(x > 0, y / (root_of_sum(x, y, 1) + x), -x + root_of_sum(x, y, 1))",
