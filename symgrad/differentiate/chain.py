@@ -49,6 +49,7 @@ def reverse(
         adjoint[root] = combined("add", adjoint.get(root, ZERO), seed)
     order = values(*(root for root, _ in roots), bodies=bodies)
     computed = set(order)
+    sure = _outside_of_branches([root for root, _ in roots], bodies)
 
     def contribute(node: Expr, g: Expr) -> None:
         adjoint[node] = combined("add", adjoint.get(node, ZERO), g)
@@ -63,18 +64,31 @@ def reverse(
         if not slopes:
             continue
         if node.op == "mul" and node.args[0] is node.args[1]:  # of all squares in a sum, 2*g is one
-            contribute(node.args[0], times(_twice(g), node.args[0], known, computed))
+            contribute(node.args[0], times(_twice(g), node.args[0], known, computed, sure))
             continue
         for argument, partial in zip(node.args, slopes, strict=True):
             if partial is None or isinstance(argument, Index):
                 continue
             bare, negative = without_sign(partial)
             if operator(bare) == "div" and bare.args[0] is node:  # of a/b, the slope in b is -1/b times what is there
-                found = times(times(g, ONE / bare.args[1], known), node, known, computed)
+                below = ONE / bare.args[1]
+                found = times(times(g, below, known, (), {below} if node in sure else ()), node, known, computed, sure)
                 contribute(argument, -found if negative else found)
             else:
-                contribute(argument, times(g, partial, known, computed))
+                contribute(argument, times(g, partial, known, computed, sure))
     return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint and n not in bodies]
+
+
+def _outside_of_branches(roots: Sequence[Expr], bodies: Mapping[Expr, Expr]) -> set[Expr]:
+    """What is computed whatever the conditions of a `where` say."""
+    found, stack = set[Expr](), [*roots]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += node.args[:1] if operator(node) == "select" else node.args
+            stack += [bodies[node]] if node in bodies else []
+    return found
 
 
 def _twice(g: Expr) -> Expr:
@@ -90,11 +104,18 @@ def slopes(root: Expr) -> list[tuple[Ref, Expr]]:
     return reverse([(root, ONE)])
 
 
-def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None, computed: Container[Expr] = ()) -> Expr:
+def times(
+    g: Expr,
+    p: Expr,
+    known: dict[Expr, Expr] | None = None,
+    computed: Container[Expr] = (),
+    sure: Container[Expr] = (),
+) -> Expr:
     """`g * p`, inside the branches of a `where` and never across: what is not selected gives 0, not NaN.
 
     known     remembers `_reached` from call to call
     computed  what is there: a reciprocal is computed once
+    sure      what has a value wherever the result has
     """
     if p is ONE:
         return g
@@ -109,7 +130,7 @@ def times(g: Expr, p: Expr, known: dict[Expr, Expr] | None = None, computed: Con
                 return select(condition, _within(then, other), _within(otherwise, other))
     reciprocal = isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE and p not in computed
     result = g / p.args[1] if reciprocal else g * p
-    if isinstance(p, Const) or (isinstance(p, Ref) and everywhere(p)):
+    if isinstance(p, Const) or p in sure or (isinstance(p, Ref) and everywhere(p)):
         return result
     return select(_reached(g, {} if known is None else known), result, ZERO)
 

@@ -7,7 +7,21 @@ from typing import Any
 
 from ..expr import ONE, ZERO, Const, Expr, apply, factors, fraction, is_exact, ref, select
 from ..later import flint, mp, mpmath, sympy
-from .row import Helper, Op, Polynomial, cosh, everywhere, expm1, exponential, function, log, nonzero, origin, real, sinh
+from .row import (
+    Helper,
+    Op,
+    Polynomial,
+    cosh,
+    everywhere,
+    expm1,
+    exponential,
+    function,
+    log,
+    nonzero,
+    origin,
+    real,
+    sinh,
+)
 
 FAR = 700  # exp(FAR) is about the largest number; that of a float is exp(88)
 
@@ -42,7 +56,7 @@ _BD0 = Helper(
     (
         ("apart", (_x - _y) / (_x + _y)),
         ("square", _apart**2),
-        ("series", Polynomial(_square, tuple(1 / k for k in range(29, 2, -2)), tuple(1 / k for k in range(13, 2, -2)))),
+        ("series", Polynomial(_square, *(tuple(1 / k for k in range(most, 2, -2)) for most in (29, 13)))),
         ("near", (_x - _y) * _apart + 2 * _x * _apart * _square * ref("series")),
         ("far", _x * apply("log_ratio", _x, _y) - _x + _y),
         ("result", select(apply("lt", apply("abs", _apart), ONE / 4), ref("near"), ref("far"))),

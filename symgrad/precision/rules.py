@@ -239,7 +239,7 @@ Binding = Mapping[Term, Term]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row of RULES; `conditions` are words and the name that they are said of, `functions` are in what it is met at."""
+    """A row of RULES; `conditions` are words and the name that they are said of, `functions` what `before` calls."""
 
     text: str
     before: Term

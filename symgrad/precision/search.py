@@ -23,6 +23,7 @@ from ..expr import (
     is_exact,
     one_fraction,
     operator,
+    preorder,
     product,
     ref,
     size,
@@ -92,7 +93,11 @@ def better(
 
 
 def fewest(
-    forms: Sequence[Expr], written: Expr, well_scaled: frozenset[str] = frozenset(), shared: Collection[Expr] = ()
+    forms: Sequence[Expr],
+    written: Expr,
+    well_scaled: frozenset[str] = frozenset(),
+    shared: Collection[Expr] = (),
+    given: Given = (),
 ) -> Expr:
     """That of several forms of `written` that loses fewest bits; the first where none is better, nor as good and
     shorter, or nothing tells."""
@@ -101,7 +106,7 @@ def fewest(
     if not known(written) or operations(written) > 3 * LARGE:
         return first
     with np.errstate(all="ignore"):
-        sample = Sample(written, leaves, well_scaled)
+        sample = Sample(written, leaves, well_scaled, given)
         if not sample.kinds or any(n not in leaves for f in forms for n in values(f) if isinstance(n, Ref)):
             return first
         search = _Search(written, sample, well_scaled, frozenset(shared) - {*leaves})
@@ -149,7 +154,8 @@ def _by_branches(
     conditions: Sequence[Expr],
     given: Given,
 ) -> Expr | None:
-    """Where a condition holds, and where not: the outermost, as others may have no value where it does not hold."""
+    """Where a condition holds, and where not: the outermost, as others may have no value where it does not hold. What
+    stands beside a `where` joins its sides only if that loses less."""
     if len({c.key for c in conditions}) + len(given) > CONDITIONS:
         return None
     condition, sides = conditions[-1], list[Expr]()
@@ -159,9 +165,23 @@ def _by_branches(
         sides.append(side if found is None else found)
     if sides[0].key is sides[1].key:
         return sides[0]
-    whole = apply("select", condition, *sides)
-    longer = operations(whole) > operations(body) + LONGER
-    return None if sides == branches or longer else whole
+    found = beside = _beside_branches(body, well_scaled, free, gain, given)
+    if sides != branches:
+        found = fewest((beside, apply("select", condition, *sides)), body, well_scaled, free, given)
+    return None if found is body or operations(found) > operations(body) + LONGER else found
+
+
+def _beside_branches(body: Expr, well_scaled: frozenset[str], free: frozenset[Expr], gain: float, given: Given) -> Expr:
+    """`body`, each `where` that stands in it in a better form."""
+    if operator(body) == "select":
+        return body
+    outer = (n for n in preorder([body], _above_branches) if operator(n) == "select" and unguarded_divisor(n) is None)
+    better = {n: new for n in outer if (new := _better(n, well_scaled, free, gain, given)) is not None}
+    return substitute(body, better) if better else body
+
+
+def _above_branches(node: Expr) -> Sequence[Expr]:
+    return () if operator(node) == "select" else node.args
 
 
 class _Search:
