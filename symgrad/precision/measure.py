@@ -36,6 +36,9 @@ UNIT = range(-40, 0)  # of how far a number of the unit interval is from its end
 TRIED = 4  # times as many points are drawn
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 
+LOGIC = ("and", "or", "not")
+
+Point = dict[Expr, float]
 Points = Mapping[Expr, Any]  # of each leaf an array
 
 
@@ -47,22 +50,24 @@ def in_balls(op: str) -> Callable[..., Any] | None:
 @lru_cache(4096)
 def known(root: Expr) -> bool:
     """Whether there are balls of a formula."""
-    nodes = values(root)
-    conditions = [n.args[0] for n in nodes if isinstance(n, Apply) and n.op == "select"]
-    numbers = [a for n in nodes if isinstance(n, Apply) for a in n.args[n.op == "select" :]]
-    return all(map(_is_number, [root, *numbers])) and all(isinstance(c, Apply) and c.op in COMPARE for c in conditions)
-
-
-def _is_number(node: Expr) -> bool:
-    """Whether a node has a ball of its own, given those of its arguments."""
-    if isinstance(node, Apply):
-        return node.op == "select" or in_balls(node.op) is not None
-    return isinstance(node, (Ref, Const))
-
-
-@lru_cache(4096)
-def _order(root: Expr) -> tuple[Expr, ...]:
-    return tuple(values(root))
+    stack, seen = [(root, False)], set[tuple[Expr, bool]]()
+    while stack:
+        node, asked = pair = stack.pop()
+        if pair in seen:
+            continue
+        seen.add(pair)
+        if not isinstance(node, Apply):
+            if asked or not isinstance(node, (Ref, Const)):
+                return False
+        elif asked:
+            if node.op not in LOGIC and node.op not in COMPARE:
+                return False
+            stack += ((a, node.op in LOGIC) for a in node.args)
+        elif node.op != "select" and in_balls(node.op) is None:
+            return False
+        else:
+            stack += ((a, k == 0 and node.op == "select") for k, a in enumerate(node.args))
+    return True
 
 
 def ball(root: Expr, done: dict[Expr, Any]) -> Any:
@@ -75,14 +80,8 @@ def ball(root: Expr, done: dict[Expr, Any]) -> Any:
             stack.pop()
             continue
         if isinstance(node, Apply) and node.op == "select":
-            condition = node.args[0]
-            assert isinstance(condition, Apply)  # of what is `known`
-            asked = [done.get(a) for a in condition.args]
-            if None in asked:
-                stack += [a for a, v in zip(condition.args, asked, strict=True) if v is None]
-                continue
-            holds, fails = COMPARE[condition.op](*asked), COMPARE[OPPOSITE[condition.op]](*asked)
-            if holds == fails:
+            holds = _holds(node.args[0], done)
+            if holds is None:
                 return None
             taken = node.args[1 if holds else 2]
             if taken not in done:
@@ -103,6 +102,27 @@ def ball(root: Expr, done: dict[Expr, Any]) -> Any:
         stack.pop()
     found = done[root]
     return found if found.is_finite() else None
+
+
+def _holds(condition: Expr, done: dict[Expr, Any]) -> bool | None:
+    """Whether it does; None where that is not certain."""
+    assert isinstance(condition, Apply)  # of what is `known`
+    if condition.op in LOGIC:
+        parts = (_holds(a, done) for a in condition.args)
+        if condition.op == "not":
+            (part,) = parts
+            return None if part is None else not part
+        decides, seen = condition.op == "or", list[bool | None]()
+        for part in parts:
+            if part is decides:
+                return decides
+            seen.append(part)
+        return None if None in seen else not decides
+    numbers = [ball(a, done) for a in condition.args]
+    if None in numbers:
+        return None
+    holds, fails = COMPARE[condition.op](*numbers), COMPARE[OPPOSITE[condition.op]](*numbers)
+    return None if holds == fails else bool(holds)
 
 
 def _exact(node: Expr) -> Any:
@@ -172,6 +192,8 @@ class Doubles:
         if node.op == "select":
             return np.where(*args)
         if row.result == "bool":
+            if node.op in LOGIC:
+                return getattr(np, f"logical_{node.op}")(*args)
             return COMPARE[node.op](*args) if node.op in COMPARE else _by_points(node.op, *args)
         if row.arithmetic and row.arity:
             return row.in_balls(*args) if row.in_balls else None  # the operation's sign: one of doubles, too
@@ -219,7 +241,7 @@ def _by_row(op: str, *args: float) -> float:
 
 
 @lru_cache(256)
-def drawn(leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int) -> tuple[tuple[str, dict[Expr, float]], ...]:
+def drawn(leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int) -> tuple[tuple[str, Point], ...]:
     """Points of all kinds: of both signs and, every third, positive ones alone. The same on every machine."""
     draw = random.Random(seed)
     moving = [leaf for leaf in leaves if leaf.name not in well_scaled]
@@ -237,7 +259,7 @@ def drawn(leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int) -> tu
             continue
         for place in range(TRIED * count):
             positive = place % 3 == 0
-            at: dict[Expr, float] = {
+            at: Point = {
                 leaf: number(SCALED if leaf.name in well_scaled else FULL if kind == "full" else PRACTICAL, positive)
                 for leaf in leaves
             }
@@ -261,14 +283,26 @@ def drawn(leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int) -> tu
 Given = tuple[tuple[Expr, bool], ...]  # conditions, and whether they hold
 
 
-def zeros(leaves: Sequence[Expr]) -> Iterator[dict[Expr, float]]:
+def zeros(leaves: Sequence[Expr]) -> Iterator[Point]:
     """Points where some of the leaves are 0, or two of them equal."""
-    start: dict[Expr, float] = {leaf: 1.25 + k / 8 for k, leaf in enumerate(leaves)}
+    start: Point = {leaf: 1.25 + k / 8 for k, leaf in enumerate(leaves)}
     for count in range(1, len(leaves) + 1):
         for some in itertools.combinations(leaves, count):
             yield {**start, **dict.fromkeys(some, 0.0)}
     for a, b in itertools.combinations(leaves, 2):
         yield {**start, a: start[b]}
+
+
+def _there(points: Sequence[tuple[str, Point]], leaves: Sequence[Ref], told: Given) -> Sequence[tuple[str, Point]]:
+    """The points at which what is known holds."""
+    if not told or not points:
+        return points
+    doubles = Doubles({leaf: np.array([at[leaf] for _, at in points]) for leaf in leaves})
+    kept = np.ones(len(points), bool)
+    with np.errstate(all="ignore"):
+        for condition, holds in told:
+            kept &= np.not_equal(doubles.of(condition), 0) == holds
+    return [point for point, there in zip(points, kept.tolist(), strict=True) if there]
 
 
 class Sample:
@@ -290,19 +324,17 @@ class Sample:
         guards: Sequence[Expr] = (),
     ) -> None:
         counts = dict.fromkeys(KINDS, 0)
-        self.points: list[dict[Expr, float]] = []
-        self.guarded: list[dict[Expr, float]] = []
+        self.points: list[Point] = []
+        self.guarded: list[Point] = []
         kinds, truth = list[str](), list[float]()
-        told = [(c, h) for c, h in given if all(n in leaves or isinstance(n, (Apply, Const)) for n in values(c))]
+        told = tuple((c, h) for c, h in given if all(n in leaves or isinstance(n, (Apply, Const)) for n in values(c)))
         self.reached, self.guards = not guards, bool(guards)
         if guards and len(leaves) <= MANY_LEAVES:
             there = [at for at in zeros(leaves) if any(value_at(d, at) == 0 for d in guards)]
             self.reached = all(any(value_at(d, at) == 0 for at in there) for d in guards)
             self.guarded = [at for at in there if math.isfinite(value_at(body, at))]
         extra = [("edges", at) for at in self.guarded]
-        for kind, at in (*extra, *drawn(leaves, well_scaled, seed)):
-            if told and not all(bool(value_at(c, at)) == holds for c, holds in told):
-                continue
+        for kind, at in _there((*extra, *drawn(leaves, well_scaled, seed)), leaves, told):
             if counts[kind] < KINDS[kind] + len(extra) * (kind == "edges"):
                 value = nearest(body, at)
                 if not math.isnan(value) and not 0 < abs(value) < NORMAL:

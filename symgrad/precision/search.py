@@ -8,6 +8,7 @@ somebody wrote is not changed for less than a bit.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -112,7 +113,7 @@ def fewest(
         search = _Search(written, sample, well_scaled, frozenset(shared) - {*leaves})
         costs = [search.price(sample.lost(f), f) for f in forms]
         lengths = [operations(f, search.free) for f in forms]
-    best = min(range(len(forms)), key=costs.__getitem__)
+    best = min(range(len(forms)), key=lambda k: (costs[k], lengths[k]))
     shorter = costs[best] <= costs[0] and lengths[best] < lengths[0]
     return forms[best] if shorter or costs[best] < costs[0] - BETTER else first
 
@@ -165,10 +166,10 @@ def _by_branches(
         sides.append(side if found is None else found)
     if sides[0].key is sides[1].key:
         return sides[0]
-    found = beside = _beside_branches(body, well_scaled, free, gain, given)
-    if sides != branches:
-        found = fewest((beside, apply("select", condition, *sides)), body, well_scaled, free, given)
-    return None if found is body or operations(found) > operations(body) + LONGER else found
+    forms = [_beside_branches(body, well_scaled, free, gain, given), apply("select", condition, *sides)]
+    forms = [f for f in forms[: 1 + (sides != branches)] if operations(f) <= operations(body) + LONGER]
+    found = fewest(forms, body, well_scaled, free, given) if forms else body
+    return None if found is body else found
 
 
 def _beside_branches(body: Expr, well_scaled: frozenset[str], free: frozenset[Expr], gain: float, given: Given) -> Expr:
@@ -495,7 +496,9 @@ class _Search:
 
 
 def _domains(form: Expr) -> set[str]:
-    return {OPS[n.op].domain for n in values(form) if isinstance(n, Apply)} | {OPS["div"].domain, EVERYWHERE}
+    """Those of its operators, that of log1p being that of log."""
+    found = {OPS[n.op].domain for n in values(form) if isinstance(n, Apply)} | {OPS["div"].domain, EVERYWHERE}
+    return {re.sub(r"x > -?\d+", "x > 0", domain) for domain in found}
 
 
 def _bare(node: Expr) -> Expr:
