@@ -148,6 +148,14 @@ GROWING = {
 }
 
 
+MINUTES = [
+    call
+    for call in GROWING
+    if call.removeprefix("generate ")
+    in ("c", "jvp", "torch", "jax", "torch_c", "scipy", "jacobian", "hessian", "gauss_newton")
+]
+
+
 def lines_of(work: Callable[[], object]) -> int:
     """How many lines of symgrad are executed."""
     count = 0
@@ -170,11 +178,18 @@ def lines_of(work: Callable[[], object]) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("call", GROWING.values(), ids=GROWING)
-@pytest.mark.parametrize("long", LONG.values(), ids=LONG)
+@pytest.mark.parametrize(
+    ("long", "call"),
+    [
+        pytest.param(LONG[shape], call, id=f"{shape}-{name}", marks=[pytest.mark.longest] * slow)
+        for shape in LONG
+        for name, call in GROWING.items()
+        for slow in [name in MINUTES and shape != "one_value"]
+    ],
+)
 def test_the_work_grows_as_the_formula(long: Callable[[int], Any], call: Callable[[Any], object]) -> None:
     call(long(20))  # what is imported, and remembered
-    few, many = (lines_of(lambda steps=steps: call(long(steps))) for steps in (40, 160))
+    few, many = (lines_of(lambda steps=steps: call(long(steps))) for steps in (30, 120))
     assert many <= 4.6 * few, (few, many)
 
 
@@ -185,14 +200,6 @@ OPERATIONS = 10**5
 def very_long() -> Any:
     """A function of so many operations, three for each step."""
     return one_value(OPERATIONS // 3)
-
-
-MINUTES = [
-    call
-    for call in GROWING
-    if call.removeprefix("generate ")
-    in ("c", "jvp", "torch", "jax", "torch_c", "scipy", "jacobian", "hessian", "gauss_newton")
-]
 
 
 @pytest.mark.long
