@@ -30,7 +30,7 @@ def _stored(*tensors):
     return [None if t is None else t.contiguous() for t in tensors]
 
 
-def _real(tensor):
+def _precision(tensor):
     """Return the type in which kernels compute: half precision in float32."""
     return torch.promote_types(tensor.dtype, torch.float32)
 

@@ -151,7 +151,7 @@ class _File(OperatorFile):
         found = super().empty(tensor, like, *flags)
         assert isinstance(found, py.Call)
         if tensor.dtype == Dtype.REAL and tensor.name not in (*self.primal.outputs, *self.gradient_names.values()):
-            found = replace(found, arguments=(*found.arguments, py.Keyword("dtype", call("_real", like))))
+            found = replace(found, arguments=(*found.arguments, py.Keyword("dtype", call("_precision", like))))
         if tensor.name in self._unfilled:
             found = replace(found, function=py.Attribute(like, "new_zeros"))
         return found
@@ -187,7 +187,7 @@ class _File(OperatorFile):
             found.append(Assign(py.targets(named(read)), value))
         launched = [line for text in texts for line in self._launch(text, which, like)]
         if REAL.name in py.words_in(launched):
-            found.append(Assign(REAL, call("_real", like)))
+            found.append(Assign(REAL, call("_precision", like)))
         return [*found, *launched]
 
     def _size(self, extent: Expr) -> Expression:
@@ -225,7 +225,7 @@ class _File(OperatorFile):
             lines.append(Assign(Name(places_of(name)), method(like, "new_empty", shape, dtype=Word("torch.int64"))))
             added = call("_scattered", Name(name), Name(places_of(name)), Name(parts_of(name)))
             after += self._asked(name, [Do(added)])
-        lines += [*self._blocks(text), self._call_of(text, grid), *after]
+        lines += [*self._blocks(text), *self._call_of(text, grid), *after]
         serves = {g for s in kernel.steps if s.target in kernel.results for g in s.serves}
         if serves and serves < {*self.gradient_names.values()}:
             places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in serves]
@@ -259,7 +259,7 @@ class _File(OperatorFile):
             if text.block(i) in text.blocks
         ]
 
-    def _call_of(self, text: KernelText, grid: Expression) -> Do:
+    def _call_of(self, text: KernelText, grid: Expression) -> list[py.Statement]:
         positional = [*named([*text.read, *text.written])]
         positional += [self._size(ref(n)) for n in text.sizes]
         positional += [Name(n) for n in text.numbers if text.around.options[n] != Dtype.REAL]
@@ -274,8 +274,8 @@ class _File(OperatorFile):
             elements.append(value)
         keywords |= {text.real.name: call("_kind", REAL)} if text.uses_real else {}
         keywords |= {"num_warps": call("_warps", py.joined("mul", elements))} if elements else {}
-        function = py.Element(Word(text.around.name), (py.Several((grid,)),))
-        return Do(call(function, *positional, **keywords))
+        launch = Assign(Word("grid"), py.Several((grid,)))
+        return [launch, Do(call(py.Element(Word(text.around.name), (Word("grid"),)), *positional, **keywords))]
 
 
 __all__ = ["STORED", "Operation", "Triton"]

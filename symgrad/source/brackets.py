@@ -86,7 +86,9 @@ def called(value: Pieces, indent: int) -> list[str]:
     """A call as a statement."""
     if width(value) + indent <= LIMIT or not any(p.kind == OPEN for p in value):
         return [flat(value)]
-    opening = next(k for k, p in enumerate(value) if p.kind == OPEN) + 1
+    groups = _groups(value)
+    last = groups[-1] if groups[-1][1] == len(value) - 1 and value[groups[0][0]].text == "[" else groups[0]
+    opening = last[0] + 1  # of an element that is called, the brackets behind it
     return [flat(value[:opening]), *_inside(value[opening:-1], indent + 4), value[-1].text]
 
 
