@@ -20,7 +20,7 @@ from . import primitives
 from .base import Artefact
 from .handwritten import handwritten
 from .options import PAIR
-from .python_checks import RangeCheck, inputs_helper, promoted
+from .python_checks import RangeCheck, checked_options, inputs_helper, promoted
 from .python_names import PythonLanguage
 from .python_sizes import size
 from .python_statements import named, needed
@@ -142,7 +142,8 @@ class _File(OperatorFile):
         if self.hidden:
             count = len(outputs)
             result = py.Element(result, (py.integer(0) if count == 1 else py.Cut(stop=py.integer(count)),))
-        return [Assign(bare(inputs), call("_inputs", *inputs)), py.Return(result)]
+        checked = call("_inputs", *inputs, *named(checked_options(self.program)))
+        return [Assign(bare(inputs), checked), py.Return(result)]
 
     # memory
 

@@ -24,7 +24,7 @@ from .frameworks import TorchArtefact
 from .python_names import module_from
 
 APART = 4096  # elements around each tensor of a launch
-SMALL = 4  # elements in a block, so that there are several of few
+SMALL, FEW = 4, 64  # elements in a block, so that there are several of few
 KINDS = {torch.float64: "*fp64", torch.float32: "*fp32", torch.int64: "*i64", torch.bool: "*i1",
          torch.float16: "*fp16", torch.bfloat16: "*bf16"}  # fmt: skip
 
@@ -40,7 +40,6 @@ class Here(TorchArtefact):
         shown = tuple(n for n in table if n.startswith("o"))
         self._primal: Any = SimpleNamespace(name=name, inputs=inputs, outputs=shown, table=table)
         self._beside, self._said = {}, name
-        module.__dict__.update(_BLOCK=SMALL)
 
 
 class Guarded(interpreter.GridExecutor):  # type: ignore[misc,name-defined]  # triton has no types
@@ -77,8 +76,12 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc,name-defined]  # t
 
     def _restore_args_dev(self, *_: Any) -> None:
         for value, own in self.copies:
-            if not torch.equal(value.reshape(-1).view(torch.uint8), own.reshape(-1).view(torch.uint8)):
+            if not torch.equal(_bytes(value), _bytes(own)):
                 value.copy_(own)  # torch counts what is written to
+
+
+def _bytes(value: Any) -> Any:
+    return torch.ravel(value).clone(memory_format=torch.contiguous_format).view(torch.uint8)
 
 
 def _inside(pointers: Any, mask: Any, size: int, said: str) -> None:
@@ -135,6 +138,8 @@ class Worker:
         """The outputs, and the number of what is saved."""
         arrays = [*map(_decoded, inputs)]
         before = [None if a is None else a.tobytes() for a in arrays]
+        blocks = self.kept[own].module.__dict__
+        blocks["_BLOCK"] = SMALL if all(a is None or a.size <= FEW for a in arrays) else 16 * FEW
         found, saved = self.kept[own].forward(*arrays, **options)
         if before != [None if a is None else a.tobytes() for a in arrays]:
             raise RuntimeError("forward writes to an input")
