@@ -86,8 +86,9 @@ class KernelText:
         self.wide = self._wide()
         self.tree = Expressions(around.function, self._leaf, self.real)
         self.first = _Scope()  # before a loop over rows
-        self.scope = self.first
+        self.scope = self.every = self.first  # the innermost block, and that of a row
         self.last: list[py.Statement] = []
+        self.numbered: list[Assign] = []  # the indices of rows, from their numbers
         self.function = self._function()
 
     # the function
@@ -96,15 +97,18 @@ class KernelText:
         kernel = self.kernel
         self._begin()
         if kernel.strided:
-            self.scope = _Scope(self.first)
+            self.scope = self.every = _Scope(self.first)
         for step in kernel.steps:
             self._step(step)
-        body = [*self.first.lines]
+        spoken = py.names_in([n for n in self.first.lines if n not in self.numbered], self.scope.lines, self.last)
+        unused = [n for n in self.numbered if n.target.name not in spoken]  # type: ignore[union-attr]
+        body = [n for n in self.first.lines if n not in unused]
         if kernel.strided:
             rows = call(
                 "range", PROGRAM, self.tree.place(product(self.rows.values())), call("tl.num_programs", py.integer(0))
             )
-            body.append(py.For(self._row, rows, [*self._row_indices(), *_merged(self.scope.lines)]))
+            inner = [n for n in self._row_indices() if n.target.name in spoken]  # type: ignore[union-attr]
+            body.append(py.For(self._row, rows, [*inner, *_merged(self.scope.lines)]))
         body = [*_merged(body), *_merged(self.last)]
         names, words = py.spoken(body)
         self.sizes = [n for n in self.around.sizes if n in names]
@@ -170,11 +174,11 @@ class KernelText:
             lines.append(Assign(Name(i.name), lane))
             lines.append(Assign(self._mask_of(i), Operation("lt", (Name(i.name), self.tree.place(extent)))))
 
-    def _row_indices(self) -> list[py.Statement]:
+    def _row_indices(self) -> list[Assign]:
         """The indices of a row, from its number."""
         if len(self.rows) < 2:
             return []
-        found: list[py.Statement] = []
+        found: list[Assign] = []
         rest = self._row
         later = list(self.rows.values())
         for i in self.rows:
@@ -184,6 +188,7 @@ class KernelText:
             if i is not next(iter(self.rows)):
                 value = Operation("mod", (value, self.tree.place(self.rows[i])))
             found.append(Assign(Name(i.name), value))
+        self.numbered = found
         return found
 
     def _mask_of(self, i: Index) -> Word:
@@ -235,8 +240,11 @@ class KernelText:
 
     # loads
 
-    def _load(self, e: Equation, roots: Sequence[Expr]) -> None:
-        """Load every element that is not known yet; those whose place is data before what they are the place of."""
+    def _load(self, roots: Sequence[Expr], wish: str = "") -> None:
+        """Load every element that is not known yet; those whose place is data before what they are the place of.
+
+        wish  what the last of them is called
+        """
         cases = evaluated([(root, ()) for root in roots])
         for node in _inner_first(roots):
             if node in self.known or node in self.scope.loaded or node.name not in self.around.table:
@@ -248,19 +256,15 @@ class KernelText:
                 if all(some):
                     conditions.append(py.joined("bitor", [self.tree.condition(conjunction(c)) for c in some]))
                 conditions += self._inside(node, tensor)
-            outer = (
-                self.kernel.strided
-                and not conditions
-                and not tensor.optional
-                and {*indices(node)}.isdisjoint(self.rows)
-            )
-            scope = self.first if outer else self.scope
-            value = self._loaded(node, tensor, conditions)
-            name = self._new(node)
-            scope.lines.append(Assign(Name(name), value))
+            name = wish if wish and node is roots[-1] else self._new(node)
             found = Value(Name(name), tensor.dtype)
-            for own in (scope, self.scope):
-                own.loaded[node] = found
+            home = self.scope
+            if not conditions and not tensor.optional:  # before a condition, or a loop, that it does not need
+                fixed = self.kernel.strided and {*indices(node)}.isdisjoint(self.rows)
+                home = self.first if fixed else self.every
+            home.lines.append(Assign(Name(name), self._loaded(node, tensor, conditions)))
+            for scope in (home, self.every, self.scope) if home is not self.scope else (home,):
+                scope.loaded[node] = found
             self.spans[name] = self.span(node)
             self.read[node.name] = None
 
@@ -298,18 +302,11 @@ class KernelText:
         return found
 
     def _new(self, node: Ref) -> str:
-        """The name of a variable for an element: that of the tensor, if it is free."""
-        if (
-            node.name not in {_name(v) for v in (*self.known.values(), *self.scope.loaded.values())}
-            and node.name not in self.spans
-        ):
-            return node.name
-        words = [
-            s.name if isinstance(s, (Index, Ref)) else str(s.value)
-            for s in node.subscripts
-            if isinstance(s, (Index, Ref, Const))
-        ]
-        return self.names.new("_".join([node.name, *(w for w in words if w.isalnum())]) if words else f"{node.name}_2")
+        """The name of a variable for an element: that of the tensor, if it is free and has no component named."""
+        words = [str(s.value) for s in node.subscripts if isinstance(s, Const)]
+        words += [r.name for s in node.subscripts for r in refs(s) if r.name in self.around.table]
+        name = "_".join([node.name, *words])
+        return self.names.new(name) if words or name in self.spans else name
 
     def _address(self, name: str, subscripts: Sequence[Expr], shape: Sequence[Expr], parts: bool = False) -> Expression:
         """Where an element is, row-major."""
@@ -343,19 +340,27 @@ class KernelText:
         if step.target in self.kernel.scattered:
             self._scatter(step, equations[0])
             return
+        first, *others = equations
+        if not others and step.target not in self.kernel.results and self._is_copy(step, first):
+            self._load([first.body], name)
+            self.known[ref(step.target, *subscripts)] = self._leaf(first.body)  # type: ignore[arg-type]
+            return
         own = Name(name)
         left = [tuple(w for w in e.when if w not in step.when) for e in equations]
-        if len(left) == 2 and all(len(w) == 1 for w in left) and left[0][0][0] == left[1][0][0] and left[0] != left[1]:
-            self._assign_either(own, equations)
-        else:
-            if left[0]:
-                self.scope.lines.append(Assign(own, py.Number("0.0")))
-            for k, (e, when) in enumerate(zip(equations, left, strict=True)):
-                with _Under(self, when):
-                    tree = self._right(e, equations[0])
-                    negative = k and isinstance(tree, Operation) and tree.op == "neg"
-                    how = "=" if not k and not when else "-=" if negative else "+="
-                    self.scope.lines.append(Assign(own, tree.operands[0] if negative else tree, how))
+        rest = [*zip(equations, left, strict=True)]
+        begun = bool(left[0])
+        if [len(w) for w in left[:2]] == [1, 1] and left[0] != left[1] and left[0][0][0] == left[1][0][0]:
+            self._assign_either(own, equations[:2])
+            rest = rest[2:]
+        elif begun:
+            self.scope.lines.append(Assign(own, py.Number("0.0")))
+        for e, when in rest:
+            with _Under(self, when):
+                tree, how = self._right(e, equations[0]), "+=" if begun else "="
+                if begun and isinstance(tree, Operation) and tree.op == "neg":
+                    tree, how = tree.operands[0], "-="
+                self.scope.lines.append(Assign(own, tree, how))
+            begun = True
         dtype = self.around.table[step.target].dtype
         element = ref(step.target, *subscripts)
         span = frozenset().union(*(self._span_of(e, equations[0]) for e in equations))
@@ -366,6 +371,13 @@ class KernelText:
         self.known[element] = Value(own, dtype)
         if step.target in self.kernel.results:
             self._store(step, step.target, own, subscripts, self.around.table[step.target].shape)
+
+    def _is_copy(self, step: Step, e: Equation) -> bool:
+        """Whether it is an element of another tensor, as it stands."""
+        table, body = self.around.table, e.body
+        if not isinstance(body, Ref) or body.name not in table or e.where is not None or e.reduce != "none":
+            return False
+        return not e.when and table[body.name].dtype == table[step.target].dtype
 
     def _assign_either(self, own: Name, equations: Sequence[Equation]) -> None:
         bodies = []
@@ -390,7 +402,7 @@ class KernelText:
         """What an equation adds to its element: 0 where it does not hold."""
         moved = [(a, b) for a, b in zip(first.subscripts, e.subscripts, strict=True) if a is not b]
         where = [*e.conditions, *(apply("eq", a, b) for a, b in moved)]
-        self._load(e, [*where, e.body])
+        self._load([*where, e.body])
         tree = self.tree(e.body)
         if e.reduce == "none":
             condition = self.tree.condition(conjunction(where)) if where else None
@@ -508,7 +520,7 @@ class KernelText:
         shape = self.around.table[step.target].shape
         term, place = parts_of(step.target), places_of(step.target)
         at = _flat(e.subscripts, shape)
-        self._load(e, [*e.conditions, e.body, at])
+        self._load([*e.conditions, e.body, at])
         tree, where = self.tree(e.body), self.tree.place(at)
         if e.conditions:
             condition = self.tree.condition(conjunction(e.conditions))
@@ -552,9 +564,9 @@ def _merged(lines: Sequence[py.Statement]) -> list[py.Statement]:
         last = found[-1] if found else None
         if isinstance(line, If) and isinstance(last, If) and line.condition == last.condition:
             if not (line.otherwise or last.otherwise):
-                found[-1] = If(last.condition, [*last.body, *line.body])
+                found[-1] = If(last.condition, _merged([*last.body, *line.body]))
                 continue
-        found.append(line)
+        found.append(If(line.condition, _merged(line.body), _merged(line.otherwise)) if isinstance(line, If) else line)
     return found
 
 

@@ -53,9 +53,9 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc,name-defined]  # t
         args, named = [*map(self._copied, args_dev)], {k: self._copied(v) for k, v in kwargs.items()}
         ends = sorted((t.data_ptr(), t.data_ptr() + t.numel() * t.element_size()) for _, t in self.copies)
         Guarded.bounds = tuple(np.array(b, np.uint64) for b in (*zip(*ends, strict=True),)) or Guarded.bounds  # type: ignore[assignment]
-        Guarded.launched[self.fn.__name__] = tuple(self._told(n, v) for n, v in zip(self.arg_names, args, strict=False)) + tuple(
-            self._told(n, v) for n, v in named.items() if n in self.arg_names
-        )
+        Guarded.launched[self.fn.__name__] = tuple(
+            self._told(n, v) for n, v in zip(self.arg_names, args, strict=False)
+        ) + tuple(self._told(n, v) for n, v in named.items() if n in self.arg_names)
         return args, named
 
     def _copied(self, value: Any) -> Any:
@@ -103,7 +103,9 @@ def _guard() -> None:
         _inside(pointers.data, mask.data, size, "reads")
         if other is None and not np.all(mask.data):
             number = interpreter._get_np_dtype(kind)
-            unset = np.nan if np.issubdtype(number, np.floating) else np.iinfo(number).max if number != np.bool_ else True
+            unset = (
+                np.nan if np.issubdtype(number, np.floating) else np.iinfo(number).max if number != np.bool_ else True
+            )
             other = interpreter.TensorHandle(np.full(np.shape(pointers.data), unset, number), kind)
         return load(self, pointers, mask, other, *rest)
 
@@ -173,7 +175,9 @@ class Worker:
             constants = {n: _dtype(value) for n, kind, value in given if kind == "constexpr"}
             for target in targets:
                 try:
-                    triton.compile(ASTSource(getattr(module, name), kinds, constants), target=GPUTarget("cuda", target, 32))
+                    triton.compile(
+                        ASTSource(getattr(module, name), kinds, constants), target=GPUTarget("cuda", target, 32)
+                    )
                 except Exception as error:
                     found.append((name, f"does not compile for sm_{target}: {type(error).__name__}: {error}"))
         return found
