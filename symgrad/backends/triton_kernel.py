@@ -100,7 +100,8 @@ class KernelText:
             self.scope = self.every = _Scope(self.first)
         for step in kernel.steps:
             self._step(step)
-        spoken = py.names_in([n for n in self.first.lines if n not in self.numbered], self.scope.lines, self.last)
+        others = [n for n in (*self.first.lines, *self.every.lines, *self.last) if n not in self.numbered]
+        spoken = py.names_in(others)
         unused = [n for n in self.numbered if n.target.name not in spoken]  # type: ignore[union-attr]
         body = [n for n in self.first.lines if n not in unused]
         if kernel.strided:
@@ -240,13 +241,14 @@ class KernelText:
 
     # loads
 
-    def _load(self, roots: Sequence[Expr], wish: str = "") -> None:
+    def _load(self, roots: Sequence[Expr], where: Sequence[Expr] = (), wish: str = "") -> None:
         """Load every element that is not known yet; those whose place is data before what they are the place of.
 
-        wish  what the last of them is called
+        where  the conditions under which alone they are read
+        wish   what the last of them is called
         """
-        cases = evaluated([(root, ()) for root in roots])
-        for node in _inner_first(roots):
+        cases = evaluated([*((c, ()) for c in where), *((root, tuple(where)) for root in roots)])
+        for node in _inner_first([*where, *roots]):
             if node in self.known or node in self.scope.loaded or node.name not in self.around.table:
                 continue
             tensor = self.around.table[node.name]
@@ -342,7 +344,7 @@ class KernelText:
             return
         first, *others = equations
         if not others and step.target not in self.kernel.results and self._is_copy(step, first):
-            self._load([first.body], name)
+            self._load([first.body], (), name)
             self.known[ref(step.target, *subscripts)] = self._leaf(first.body)  # type: ignore[arg-type]
             return
         own = Name(name)
@@ -402,7 +404,7 @@ class KernelText:
         """What an equation adds to its element: 0 where it does not hold."""
         moved = [(a, b) for a, b in zip(first.subscripts, e.subscripts, strict=True) if a is not b]
         where = [*e.conditions, *(apply("eq", a, b) for a, b in moved)]
-        self._load([*where, e.body])
+        self._load([e.body], where)
         tree = self.tree(e.body)
         if e.reduce == "none":
             condition = self.tree.condition(conjunction(where)) if where else None
@@ -520,7 +522,7 @@ class KernelText:
         shape = self.around.table[step.target].shape
         term, place = parts_of(step.target), places_of(step.target)
         at = _flat(e.subscripts, shape)
-        self._load([*e.conditions, e.body, at])
+        self._load([e.body, at], e.conditions)
         tree, where = self.tree(e.body), self.tree.place(at)
         if e.conditions:
             condition = self.tree.condition(conjunction(e.conditions))

@@ -92,16 +92,21 @@ def _inside(pointers: Any, mask: Any, size: int, said: str) -> None:
         raise IndexError(f"a kernel {said} outside of its tensors")
 
 
+def _condition(mask: Any) -> Any:
+    """A mask; the interpreter has integers where one condition for all elements is part of it."""
+    return interpreter.TensorHandle(np.asarray(mask.data, bool), tl.int1)
+
+
 def _guard() -> None:
     """Make the interpreter look at every access."""
     builder = interpreter.InterpreterBuilder
     load, store = builder.create_masked_load, builder.create_masked_store
 
     def loads(self: Any, pointers: Any, mask: Any, other: Any, *rest: Any) -> Any:
-        kind = pointers.get_element_ty()
+        kind, mask = pointers.get_element_ty(), _condition(mask)
         size = max(kind.primitive_bitwidth // 8, 1)
         _inside(pointers.data, mask.data, size, "reads")
-        if other is None and not np.all(mask.data):
+        if other is None and np.size(pointers.data) > 1 and not np.all(mask.data):  # of one, it takes 0 for nothing
             number = interpreter._get_np_dtype(kind)
             unset = (
                 np.nan if np.issubdtype(number, np.floating) else np.iinfo(number).max if number != np.bool_ else True
@@ -110,7 +115,7 @@ def _guard() -> None:
         return load(self, pointers, mask, other, *rest)
 
     def stores(self: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
-        size = max(pointers.get_element_ty().primitive_bitwidth // 8, 1)
+        size, mask = max(pointers.get_element_ty().primitive_bitwidth // 8, 1), _condition(mask)
         _inside(pointers.data, mask.data, size, "writes")
         return store(self, pointers, value, mask, *rest)
 

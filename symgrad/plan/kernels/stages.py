@@ -63,11 +63,10 @@ class _Stages:
         for e in item.equations:
             if e.matrix is not None or e.reduce not in ("none", *ADDED):
                 raise self._refusal(f"triton has no {e.reduce}, as in {show_equation(e)}")
-            box = {i for i, _ in e.box}
-            reads = [{*indices(*r.subscripts)} & box for r in e.reads]
-            if e.reduced and len(reads) > 1 and not any(own == box for own in reads):
-                said = "is a contraction: no array has all of its indices, and triton would read each many times"
-                raise self._refusal(f"{show_equation(e)} {said}")
+            arrays = [r for r in e.reads if r.name in self.table and r.subscripts]
+            if e.reduced and arrays and not any(self._is_walked(r, e) for r in arrays):
+                said = "reads each element of its arrays many times, as products of matrices and windows do"
+                raise self._refusal(f"{show_equation(e)} {said}; triton has no tiles for that yet")
         first, *others = item.equations
         places = [k for k, s in enumerate(first.subscripts) if self._is_data(s)]
         rest = [s for k, s in enumerate(first.subscripts) if k not in places]
@@ -80,6 +79,12 @@ class _Stages:
         box = (*first.box, (j, self.table[item.target].shape[place]))
         zeros = Equation(item.target, subscripts, "none", ZERO, box, None, first.when)
         return replace(item, equations=(zeros, first))
+
+    def _is_walked(self, element: Ref, e: Equation) -> bool:
+        """Whether an equation reads another element at each of its points, but for places that are data."""
+        alone = {s for r in (element, *refs(*element.subscripts)) for s in r.subscripts if isinstance(s, Index)}
+        pseudo = Equation(element.name, element.subscripts, "none", ZERO, e.box)
+        return alone >= {i for i, _ in e.box} or pseudo.reduced == () and writes_once(pseudo, self.facts)
 
     def _refusal(self, said: str) -> UnsupportedError:
         return UnsupportedError(f"{self.name}: {said}. {OTHERS}")
@@ -130,7 +135,10 @@ class _Stages:
             )
             for e in [*some, *([widest] if widest and beside else [])][:1]:
                 last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
-                found |= {i: None for s in last for i in indices(s)[-1:]}
+                reduced = {i for i, _ in e.reduced}
+                windows = [i for r in e.reads for s in r.subscripts if not isinstance(s, Index) for i in indices(s)]
+                own = [i for i in indices(*last) if i in reduced] or [*indices(*last)[-1:]]
+                found |= dict.fromkeys((*own, *(i for i in windows if i in reduced)))
         return sorted(found, key=self._place)
 
     def _place(self, i: Index) -> tuple[int, int]:
