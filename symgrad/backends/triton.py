@@ -15,7 +15,7 @@ from ..plan.program import Procedure
 from ..records import replace
 from ..source import python as py
 from ..source.layout import listed
-from ..source.python import Assign, Def, Do, Expression, Name, Operation, Word, bare, call, method
+from ..source.python import Assign, Def, Do, Expression, Name, Word, bare, call, method
 from . import primitives
 from .base import Artefact
 from .handwritten import handwritten
@@ -26,9 +26,10 @@ from .python_sizes import size
 from .python_statements import named, needed
 from .torch import in_range, type_helpers
 from .torch_expressions import TorchExpressions
-from .torch_operators import NEEDS, OPERATOR, REGISTERED, STORED, OperatorFile
+from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
 from .triton_helpers import helpers
 from .triton_kernel import KernelText, Surroundings, parts_of, places_of
+from .triton_load import Interpreted
 
 BLOCK, REAL = Word("_BLOCK"), Word("real")
 ADDED = {"sum": "sum", "max": "amax", "min": "amin"}
@@ -54,8 +55,6 @@ class Triton(PythonLanguage):
 
     def load(self, program: Program, files: Mapping[str, str]) -> Artefact:
         """Import the printed text in a process in which triton interprets kernels."""
-        from .triton_load import Interpreted
-
         return Interpreted(program, files)
 
 
@@ -68,9 +67,7 @@ class _File(OperatorFile):
         self.texts = {which: self._texts(flat, getattr(flat, which), which) for which in PAIR}
         both = ([d.name for d in primal.dims if self.names[d.name] in self._used(self.texts[w], flat)] for w in PAIR)
         backward = self.texts[PAIR[1]]
-        read = {n for text in backward for n in text.numbers} | {
-            r.name for t in backward for r in self._extents(t, flat)
-        }
+        read = {n for t in backward for n in (*t.numbers, *self._extents(t, flat))}
         super().__init__(program, (next(both), next(both)), [*read], [n for t in backward for n in t.presence])
 
     def _texts(self, flat: Program, procedure: Procedure, which: str) -> list[KernelText]:
@@ -78,22 +75,22 @@ class _File(OperatorFile):
         primal, found = flat.derivative.primal, kernels(flat, procedure)
         own = {gradient: name for name, gradient in flat.derivative.gradients}
         optional = [n for n in primal.inputs if flat.table[n].optional]
-        around = Surroundings(
-            "", primal.name, flat.table_of(procedure), [*self.names.values()], {o.name: o.dtype for o in primal.options},
-            optional, procedure.reads, own if which != PAIR[0] else {},
-        )  # fmt: skip
+        options = {o.name: o.dtype for o in primal.options}
+        gradients = own if which != PAIR[0] else {}
+        where = primal.name, flat.table_of(procedure), [*self.names.values()], options
+        around = Surroundings("", *where, optional, procedure.reads, gradients)
         called = [f"_{which}_kernel" if len(found) == 1 else f"_{which}_{k.results[0]}_kernel" for k in found]
         return [KernelText(k, replace(around, name=name)) for k, name in zip(found, called, strict=True)]
 
     @staticmethod
-    def _extents(text: KernelText, flat: Program) -> list[Expr]:
+    def _extents(text: KernelText, flat: Program) -> set[str]:
         """The sizes and options that a launch speaks of, besides those that are passed."""
-        kernel, table = text.kernel, flat.table
-        shapes = [e for n in (*kernel.results, *kernel.parts) for e in table[n].shape]
-        return [r for e in (*shapes, *dict(kernel.rows).values(), *dict(kernel.lanes).values()) for r in refs(e)]
+        kernel = text.kernel
+        shapes = [e for n in (*kernel.results, *kernel.parts) for e in flat.table[n].shape]
+        return {r.name for e in (*shapes, *dict(kernel.rows).values(), *dict(kernel.lanes).values()) for r in refs(e)}
 
     def _used(self, texts: Sequence[KernelText], flat: Program) -> set[str]:
-        return {n for t in texts for n in (*t.sizes, *(r.name for r in self._extents(t, flat)))}
+        return {n for t in texts for n in (*t.sizes, *self._extents(t, flat))}
 
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
@@ -195,7 +192,7 @@ class _File(OperatorFile):
         return size(substitute(extent, self.packs))
 
     def _launch(self, text: KernelText, which: str, like: Name) -> list[py.Statement]:
-        kernel, table = text.kernel, self.flat.table_of(getattr(self.flat, which))
+        kernel = text.kernel
         lines: list[py.Statement] = []
         there = {*self.results, *self.gradient_names.values()}
         for name in kernel.results:
@@ -231,7 +228,6 @@ class _File(OperatorFile):
         if serves and serves < {*self.gradient_names.values()}:
             places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in serves]
             return [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
-        del table
         return lines
 
     def _by_program(self, kernel: Kernel, name: str) -> bool:
@@ -277,6 +273,3 @@ class _File(OperatorFile):
         keywords |= {"num_warps": call("_warps", py.joined("mul", elements))} if elements else {}
         launch = Assign(Word("grid"), py.Several((grid,)))
         return [launch, Do(call(py.Element(Word(text.around.name), (Word("grid"),)), *positional, **keywords))]
-
-
-__all__ = ["STORED", "Operation", "Triton"]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..errors import UnsupportedError
-from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, postorder, select, transform
+from ..expr import ONE, Apply, Const, Expr, Index, Ref, apply, postorder, select, transform
 from ..ir import Dtype
 from ..later import mp
 from ..ops import OPS, in_others
@@ -100,9 +101,8 @@ class Expressions:
         if not row.arity:
             return Value(py.Number(repr(float(row.value()))), Dtype.REAL, True)
         if row.result == "bool":
-            return Value(
-                Operation(OPERATORS[node.op], tuple(a.tree for a in args)), Dtype.BOOL, all(a.plain for a in args)
-            )
+            tree = Operation(OPERATORS[node.op], tuple(a.tree for a in args))
+            return Value(tree, Dtype.BOOL, all(a.plain for a in args))
         if node.op == "select":
             return self._selected(args)
         whole = row.of_integers and all(a.dtype == Dtype.INT for a in args)
@@ -187,20 +187,16 @@ def _with_point(tree: Expression) -> Expression:
 
 
 def _folded(node: Apply) -> Value | None:
-    """What is made of numbers alone as a number; None where there are options in it, or a quotient is short."""
-    if node.op in ("neg",) or any(isinstance(n, Ref) for n in postorder(node)):
+    """What is made of numbers alone as a number; None where there are options in it."""
+    if node.op == "neg" or any(isinstance(n, (Ref, Index)) for n in postorder(node)):
         return None
+    values: dict[Expr, Any] = {}
     with mp.workprec(120):
-        values: dict[Expr, object] = {}
         for n in postorder(node):
-            values[n] = (
-                mp.mpf(n.value.numerator) / n.value.denominator
-                if isinstance(n, Const)
-                else OPS[n.op].value(*(values[a] for a in n.args))
-            )  # type: ignore[union-attr]
-        found = float(values[node])  # type: ignore[arg-type]
+            if isinstance(n, Const):
+                values[n] = mp.mpf(n.value.numerator) / n.value.denominator
+            elif isinstance(n, Apply):
+                values[n] = OPS[n.op].value(*(values[a] for a in n.args))
+    found = float(values[node])
     tree: Expression = py.Number(repr(abs(found)))
     return Value(tree if found >= 0 else Operation("neg", (tree,)), Dtype.REAL, True)
-
-
-__all__ = ["ZERO", "Expressions", "Value", "language"]

@@ -18,7 +18,11 @@ from .triton_expressions import NAN_TOO, Expressions, Value
 MASK, PROGRAM = Word("mask"), call("tl.program_id", py.integer(0))
 JIT = Word("triton.jit")
 CONSTANT = "tl.constexpr"
-NEUTRAL = {"sum": py.Number("0.0"), "max": call("float", py.text("-inf")), "min": call("float", py.text("inf"))}
+NEUTRAL: Mapping[str, Expression] = {
+    "sum": py.Number("0.0"),
+    "max": call("float", py.text("-inf")),
+    "min": call("float", py.text("inf")),
+}
 LONGEST = 84  # columns of an equation
 
 
@@ -272,7 +276,7 @@ class KernelText:
 
     def _inside(self, node: Ref, tensor: Tensor) -> list[Expression]:
         """That subscripts which are data are inside."""
-        found = []
+        found: list[Expression] = []
         for s, extent in zip(node.subscripts, tensor.shape, strict=True):
             if any(r.name in self.around.table for r in refs(s)):
                 place = self.tree.place(s)

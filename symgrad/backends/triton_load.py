@@ -7,6 +7,7 @@ import it. What the two say to each other is pickled, over pipes.
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import pickle
 import subprocess
@@ -101,6 +102,9 @@ _dropped: list[int] = []
 @cache
 def _worker(interprets: bool) -> Callable[..., Any]:
     """A process that answers; in which triton interprets kernels, or compiles them."""
+    missing = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MachineError(f"what is printed for triton is checked by {missing[0]}: pip install 'symgrad[triton]'.")
     environment = {**os.environ, "TRITON_INTERPRET": "1" if interprets else "0"}
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = subprocess.Popen([sys.executable, "-m", WORKER], env=environment, **pipes)

@@ -12,12 +12,14 @@ import pickle
 import sys
 from collections.abc import Sequence
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 import triton
 import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 from triton.runtime import interpreter
 
 from .frameworks import TorchArtefact
@@ -42,11 +44,11 @@ class Here(TorchArtefact):
         self._beside, self._said = {}, name
 
 
-class Guarded(interpreter.GridExecutor):  # type: ignore[misc,name-defined]  # triton has no types
+class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no types
     """A launch, each of whose tensors is a copy with room around it."""
 
-    bounds: tuple[Any, Any] = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
-    launched: dict[str, tuple[Any, ...]] = {}
+    bounds: ClassVar[tuple[Any, Any]] = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+    launched: ClassVar[dict[str, tuple[Any, ...]]] = {}
 
     def _init_args_hst(self, args_dev: Any, kwargs: Any) -> Any:
         self.copies: list[tuple[Any, Any]] = []
@@ -169,9 +171,6 @@ class Worker:
 
     def compile(self, path: str, text: str, launched: Any, targets: Sequence[int]) -> list[tuple[str, str]]:
         """The kernels that do not compile, and why."""
-        from triton.backends.compiler import GPUTarget
-        from triton.compiler import ASTSource
-
         self.count += 1
         module = module_from(f"{path.removesuffix('.py')}_{self.count}.py", text)
         found = []

@@ -73,10 +73,11 @@ def _chord(x: Expr) -> Expr:
 
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
-    function("exp", lambda x, y: y, value=exponential, spell={"triton": "tl.exp", "c loops": "vector_exp"}, inside=(0,), nonnegative=True,
-             grows="right", monotone=1, of_logs=True, single=True),
+    function("exp", lambda x, y: y, value=exponential, spell={"triton": "tl.exp", "c loops": "vector_exp"}, inside=(0,),
+             nonnegative=True, grows="right", monotone=1, of_logs=True, single=True),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
-             spell={"jax": "jnp.power(2, {})", "triton": "tl.exp2"}, inside=(0,), nonnegative=True, grows="right", monotone=1,
+             spell={"jax": "jnp.power(2, {})", "triton": "tl.exp2"}, inside=(0,), nonnegative=True, grows="right",
+             monotone=1,
              ball=lambda x: (x * flint.arb.const_log2()).exp()),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=(0,), grows="right",
              spell={"triton": "_expm1", "c batches": "vector_expm1"}, monotone=1, single=True),
@@ -92,7 +93,8 @@ ELEMENTARY: tuple[Op, ...] = (
        domain="x / y > 0", inside=(1, 1), series=False,
        ball=lambda x, y: (x / y).log()),
     # roots
-    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), spell={"triton": "tl.sqrt"}, nonnegative=True, monotone=1),
+    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), spell={"triton": "tl.sqrt"},
+             nonnegative=True, monotone=1),
     function("cbrt", lambda x, y: 1 / (3 * y**2), lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
              lambda x: mp.sign(x) * mp.cbrt(abs(x)), spell={"numpy": "np.cbrt", "c": "cbrt"},
              expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), steep=True, monotone=1, series=False,

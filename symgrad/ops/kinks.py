@@ -36,7 +36,8 @@ KINKS: tuple[Op, ...] = (
        monotone=1,
        ball=lambda x: x.sgn()),
     function("floor", None, spell={"triton": "tl.floor"}, kinks=step("x is an integer"), monotone=1),
-    function("ceil", None, "ceiling", names=("ceiling",), spell={"triton": "tl.ceil"}, kinks=step("x is an integer"), monotone=1),
+    function("ceil", None, "ceiling", names=("ceiling",), spell={"triton": "tl.ceil"}, kinks=step("x is an integer"),
+             monotone=1),
     _extremum("maximum", "gt", lambda a, b: a if a >= b or a != a else b, "Max"),
     _extremum("minimum", "lt", lambda a, b: a if a <= b or a != a else b, "Min"),
 )  # fmt: skip

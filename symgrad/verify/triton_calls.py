@@ -29,21 +29,20 @@ def faults_of_operators(
     """What is wrong with the operators, and with half precision; asked where kernels are interpreted."""
     import torch
 
-    def given(dtype: Any) -> list[Any]:
-        tensors = [None if v is None else torch.from_numpy(v.copy() if v.ndim else v) for v in inputs]
-        return [t.to(dtype) if r and t is not None else t for t, r in zip(tensors, reals, strict=True)]
+    tensors = [None if v is None else torch.from_numpy(v.copy() if v.ndim else v) for v in inputs]
 
-    def moved(tensors: Sequence[Any]) -> list[Any]:
-        return [
-            t.detach().requires_grad_() if r and t is not None else t for t, r in zip(tensors, reals, strict=True)
-        ]
+    def given(dtype: Any, of: Sequence[Any] = tensors) -> list[Any]:
+        return [t.to(dtype) if r and t is not None else t for t, r in zip(of, reals, strict=True)]
 
-    def results(call: Any, tensors: Sequence[Any]) -> list[Any]:
-        own = moved(tensors)
+    def moved(some: Sequence[Any]) -> list[Any]:
+        return [t.detach().requires_grad_() if r and t is not None else t for t, r in zip(some, reals, strict=True)]
+
+    def results(call: Any, some: Sequence[Any]) -> list[Any]:
+        own = moved(some)
         out = call(*own, **options)
         outs = [o for o in (out if isinstance(out, tuple) else (out,)) if o.requires_grad]
-        grads = torch.autograd.grad(outs, [t for t in own if t is not None and t.requires_grad], [*map(torch.ones_like, outs)])
-        return [*outs, *grads]
+        asked = [t for t in own if t is not None and t.requires_grad]
+        return [*outs, *torch.autograd.grad(outs, asked, [*map(torch.ones_like, outs)])]
 
     function = getattr(artefact.module, name)
     found: list[Fault] = []
@@ -57,7 +56,7 @@ def faults_of_operators(
         for kind in kinds:
             dtype = getattr(torch, kind)
             if kind in HALVES:  # of what is rounded already
-                wanted = results(function, [t.float() if r and t is not None else t for t, r in zip(given(dtype), reals, strict=True)])
+                wanted = results(function, given(torch.float32, given(dtype)))
             try:
                 values = results(call, given(dtype))
             except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...errors import UnsupportedError
-from ...expr import ZERO, Index, index, indices, ref, refs
+from ...expr import ZERO, Index, Ref, index, indices, ref, refs
 from ...expr.names import fresh_letters
 from ...ir import Equation, disjoint, show_equation, writes_once
 from ...records import replace
