@@ -8,7 +8,7 @@ other one; the argument of a function it would round to float32, and a quotient 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import UnsupportedError
@@ -21,12 +21,9 @@ from ..records import dataclass
 from ..source import python as py
 from ..source.python import Expression, Operation, Word, call
 from .c_expressions import power
+from .python_expressions import OPERATORS
 from .python_sizes import number
 
-OPERATORS: Mapping[str, str] = {
-    "or": "bitor", "and": "bitand", "not": "invert",
-    **{op: op for op in "lt le gt ge eq ne add sub neg mul div floordiv mod".split()},
-}  # fmt: skip
 NAN_TOO = Word("tl.PropagateNan.ALL")
 
 

@@ -121,9 +121,8 @@ def _worker(interprets: bool) -> Callable[..., Any]:
             fine, found = pickle.load(process.stdout)
         except (EOFError, BrokenPipeError):
             _worker.cache_clear()
-            raise MachineError(
-                "the process that runs kernels of triton has ended: its memory may be overwritten."
-            ) from None
+            said = "the process that interprets kernels of triton has ended: its memory may be overwritten."
+            raise MachineError(said) from None
         if not fine:
             raise found
         return found
