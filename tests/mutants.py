@@ -198,7 +198,10 @@ def python_mutants(text):
         starts.append(starts[-1] + len(line.encode()))
     source = text.encode()
     for function in ast.walk(ast.parse(text)):
-        if not (isinstance(function, ast.FunctionDef) and function.name in COMPUTES):
+        computes = isinstance(function, ast.FunctionDef) and (
+            function.name in COMPUTES or function.name.endswith("_kernel")
+        )
+        if not computes:
             continue
         for node in ast.walk(function):
             if not hasattr(node, "lineno"):

@@ -7,6 +7,7 @@ other one; the argument of a function it would round to float32, and a quotient 
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,8 @@ from .c_expressions import power
 from .python_expressions import OPERATORS
 from .python_sizes import number
 
+INFINITY = call("float", py.text("inf"))
+LARGE = 1e30  # float32 has numbers of that size
 NAN_TOO = Word("tl.PropagateNan.ALL")
 
 
@@ -96,7 +99,9 @@ class Expressions:
     def _apply(self, node: Apply, args: list[Value]) -> Value:
         row = OPS[node.op]
         if not row.arity:
-            return Value(py.Number(repr(float(row.value()))), Dtype.REAL, True)
+            constant = float(row.value())
+            tree = INFINITY if math.isinf(constant) else py.Number(repr(constant))
+            return Value(tree, Dtype.REAL, True)
         if row.result == "bool":
             tree = Operation(OPERATORS[node.op], tuple(a.tree for a in args))
             return Value(tree, Dtype.BOOL, all(a.plain for a in args))
@@ -159,6 +164,8 @@ def _number(tree: Expression) -> float | None:
     match tree:
         case py.Number(text):
             return float(text)
+        case _ if tree == INFINITY:
+            return math.inf
         case Operation("neg", (inner,)):
             found = _number(inner)
             return None if found is None else -found
@@ -169,7 +176,9 @@ def _number(tree: Expression) -> float | None:
 def _is_short(value: Value) -> bool:
     """Whether it is a number of float32."""
     found = _number(value.tree)
-    return found is not None and abs(found) < 1e30 and struct.unpack("f", struct.pack("f", found))[0] == found
+    if found is None or math.isinf(found):
+        return found is not None
+    return abs(found) < LARGE and bool(struct.unpack("f", struct.pack("f", found))[0] == found)
 
 
 def _with_point(tree: Expression) -> Expression:

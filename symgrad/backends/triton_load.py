@@ -31,7 +31,7 @@ class Interpreted(Loaded):
     """Printed triton: `forward` and `backward` on NumPy arrays."""
 
     flushes = True  # tl.sigmoid(-728) is 0
-    operations = 4000  # in a call at real sizes: of an interpreted kernel each takes some 0.1 ms
+    operations = 1500  # in a call at real sizes: of an interpreted kernel each takes some 0.1 ms
     threads = True  # a copy of this process would speak with the same other one
 
     def __init__(self, program: Program, files: Mapping[str, str]) -> None:
@@ -133,3 +133,4 @@ def _worker(interprets: bool) -> Callable[..., Any]:
 def _end(process: Any) -> None:
     process.stdin.close()
     process.wait()
+    process.stdout.close()

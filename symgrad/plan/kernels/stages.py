@@ -107,7 +107,7 @@ class _Stages:
         """Parts are added up by the one who calls kernels, and nothing else."""
         several = len(step.equations) > 1
         if step.target in self.scattered and (several or step.equations[0].reduced):
-            raise self._refusal(f"triton adds up one term at places that are data, and not {_shown(step)}")
+            raise self._refusal(f"several rows add to one element in more than one term, as {_shown(step)}")
         rows = {frozenset(i for i, _ in e.reduced if i not in self.lanes) for e in step.equations}
         ways = {e.reduce for e in step.equations}
         if step.target in self.parts and (len(rows) > 1 or len(ways) > 1):
