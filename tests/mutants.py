@@ -292,7 +292,7 @@ def caught(mutant):
     result = replace(printed(declared, mutant.to, options(mutant.function)), files=mutant.files)
     try:
         artefact = result.load()
-    except (CompilerError, SyntaxError, NameError):
+    except (CompilerError, SyntaxError, NameError, ValueError):  # torch refuses a wrong operator
         return None
     report = verified(declared, result, artefact, seconds=SECONDS)
     return bool(report.failures) or bool(report.losses) and not _plain(mutant.function, mutant.to).losses

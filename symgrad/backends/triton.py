@@ -215,6 +215,8 @@ class _File(OperatorFile):
             rest = 1 if self._by_program(kernel, name) else len(kernel.rows) - len(kernel.left(name))
             axes = py.integer(0) if rest == 1 else py.Several(tuple(map(py.integer, range(rest))))
             total = method(Name(parts_of(name)), ADDED[how], dim=axes)
+            if self.program.table[name].shape != self.flat.table[name].shape:  # a pack has its axes again
+                total = method(total, "view", py.Attribute(Name(name), "shape"))
             after += self._asked(name, [Do(method(Name(name), "copy_", total))])
         for name in kernel.scattered:
             (box,) = {e.box for s in kernel.steps if s.target == name for e in s.equations}

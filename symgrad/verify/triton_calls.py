@@ -11,7 +11,8 @@ from .cases import Case
 
 TARGETS = (80, 90)  # architectures of GPUs: A100, H100
 HERE = "symgrad.verify.triton_calls"
-HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # a unit in the last place: the interpreter cuts, a GPU rounds
+HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # a unit in the last place
+ROUNDED = 4  # units: the interpreter cuts, a GPU rounds; and an output that backward reads is rounded already
 Fault = tuple[str, str]  # the place, and what is wrong there
 
 
@@ -64,7 +65,7 @@ def faults_of_operators(
                 continue
             unit = HALVES.get(kind, 0.0)
             pairs = [(a.double(), b.to(dtype).double()) for a, b in zip(values, wanted, strict=True)]
-            same = all(bool(((a - b).abs() <= unit * b.abs()).logical_or(~b.isfinite()).all()) for a, b in pairs)
+            same = all(bool((a - b).abs().max() <= ROUNDED * unit * (1 + b.abs().max())) for a, b in pairs if b.numel())
             if not same or any(v.dtype != dtype for v in values):
                 found.append((name, f"{said}, is another, of {kind}"))
     torch._dynamo.reset()
