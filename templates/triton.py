@@ -76,7 +76,7 @@ def _expm1(x):
     """exp(x) - 1: what rounding takes away of u = exp(x), log(u) has lost, too."""
     u = tl.exp(x)
     near = u == 1.0
-    far = (x > 30.0) | (u == 0.0)
+    far = (x > 30.0) | (x < -40.0)
     log_u = tl.log(tl.where(near | far, 2.0, u))
     return tl.where(near, x, tl.where(far, u - 1.0, (u - 1.0) * x / log_u))
 

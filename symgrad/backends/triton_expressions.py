@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import UnsupportedError
 from ..expr import ONE, Apply, Const, Expr, Index, Ref, apply, postorder, select, transform
+from ..expr.sizes import never_negative
 from ..ir import Dtype
 from ..later import mp
 from ..ops import OPS, in_others
@@ -111,6 +112,8 @@ class Expressions:
         plain = all(a.plain for a in args)
         if plain and not whole and isinstance(node, Apply) and (folded := _folded(node)) is not None:
             return folded
+        if node.op in ("floordiv", "mod") and not never_negative(node.args[0]):
+            return Value(self._floored(node, *(a.tree for a in args)), Dtype.INT)
         if node.op in OPERATORS:
             if not whole:
                 args = self._beside_each_other(args)
@@ -124,6 +127,13 @@ class Expressions:
         extra = (NAN_TOO,) if node.op in ("maximum", "minimum") else ()
         inner = [self._argument(a, whole, bool(extra)) for a in args]
         return Value(call(word, *inner, *extra), _kind(whole))
+
+    def _floored(self, node: Apply, a: Expression, b: Expression) -> Expression:
+        """A quotient that is rounded down, or its remainder; triton rounds towards 0."""
+        if not never_negative(node.args[1]):
+            raise UnsupportedError(f"{self.name}: triton divides by what may be negative. Print torch: --to torch.")
+        rest = Operation("mod", (Operation("add", (Operation("mod", (a, b)), b)), b))
+        return rest if node.op == "mod" else Operation("floordiv", (Operation("sub", (a, rest)), b))
 
     def _beside_each_other(self, args: list[Value]) -> list[Value]:
         """Operands of an operator of real numbers: where none of them is a tensor of these, integers become such."""

@@ -376,7 +376,9 @@ class KernelText:
             return
         self.known[element] = Value(own, dtype)
         if step.target in self.kernel.results:
-            self._store(step, step.target, own, subscripts, self.around.table[step.target].shape)
+            placed = not all(isinstance(s, (Index, Const)) for s in subscripts)  # elsewhere there is no such element
+            where = equations[0].conditions if placed else ()
+            self._store(step, step.target, own, subscripts, self.around.table[step.target].shape, where)
 
     def _is_copy(self, step: Step, e: Equation) -> bool:
         """Whether it is an element of another tensor, as it stands."""
@@ -477,11 +479,17 @@ class KernelText:
         return [If(py.joined("or", [self.flag(g) for g in asked]), [*lines])]
 
     def _store(
-        self, step: Step, name: str, value: Expression, subscripts: Sequence[Expr], shape: Sequence[Expr]
+        self,
+        step: Step,
+        name: str,
+        value: Expression,
+        subscripts: Sequence[Expr],
+        shape: Sequence[Expr],
+        where: Sequence[Expr] = (),
     ) -> None:
         self.written[name] = None
-        span = frozenset(i for s in subscripts for i in self._span_with_loaded(s))
-        mask = self._mask(span)
+        span = frozenset(i for s in (*subscripts, *where) for i in self._span_with_loaded(s))
+        mask = self._mask(span, *([self.tree.condition(conjunction(where))] if where else []))
         options = {} if mask is None else {"mask": mask}
         address = self._address(name, subscripts, shape)
         self.scope.lines += self._needed(step, [Do(call("tl.store", address, value, **options))])
