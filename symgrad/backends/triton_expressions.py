@@ -101,11 +101,10 @@ class Expressions:
         row = OPS[node.op]
         if not row.arity:
             constant = float(row.value())
-            tree = INFINITY if math.isinf(constant) else py.Number(repr(constant))
-            return Value(tree, Dtype.REAL, True)
+            return Value(INFINITY if math.isinf(constant) else py.Number(repr(constant)), Dtype.REAL, True)
         if row.result == "bool":
-            tree = Operation(OPERATORS[node.op], tuple(a.tree for a in args))
-            return Value(tree, Dtype.BOOL, all(a.plain for a in args))
+            compared = Operation(OPERATORS[node.op], tuple(a.tree for a in args))
+            return Value(compared, Dtype.BOOL, all(a.plain for a in args))
         if node.op == "select":
             return self._selected(args)
         whole = row.of_integers and all(a.dtype == Dtype.INT for a in args)

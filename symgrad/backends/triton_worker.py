@@ -51,9 +51,9 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no 
     launched: ClassVar[dict[str, tuple[Any, ...]]] = {}
 
     def _init_args_hst(self, args_dev: Any, kwargs: Any) -> Any:
-        self.copies: list[tuple[Any, Any]] = []
+        self.copies: list[tuple[Any, Any, int]] = []
         args, named = [*map(self._copied, args_dev)], {k: self._copied(v) for k, v in kwargs.items()}
-        ends = sorted((t.data_ptr(), t.data_ptr() + t.numel() * t.element_size()) for _, t in self.copies)
+        ends = sorted((t.data_ptr(), t.data_ptr() + reach * t.element_size()) for _, t, reach in self.copies)
         Guarded.bounds = tuple(np.array(b, np.uint64) for b in (*zip(*ends, strict=True),)) or Guarded.bounds  # type: ignore[assignment]
         Guarded.launched[self.fn.__name__] = tuple(
             self._told(n, v) for n, v in zip(self.arg_names, args, strict=False)
@@ -63,10 +63,12 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no 
     def _copied(self, value: Any) -> Any:
         if not torch.is_tensor(value):
             return value
-        wide = value.new_full((value.numel() + 2 * APART,), float("nan") if value.is_floating_point() else 1)
-        own = wide[APART : APART + value.numel()].view(value.shape)
-        own.copy_(value)
-        self.copies.append((value, own))
+        reach = 1 + sum((n - 1) * stride for n, stride in zip(value.shape, value.stride(), strict=True))
+        reach = reach if value.numel() else 0
+        wide = value.new_full((reach + 2 * APART,), float("nan") if value.is_floating_point() else 1)
+        wide[APART : APART + reach].copy_(value.as_strided((reach,), (1,)))
+        own = wide.as_strided(value.shape, value.stride(), APART)  # it lies in memory as it did
+        self.copies.append((value, own, reach))
         return own
 
     def _told(self, name: str, value: Any) -> tuple[str, str, Any]:
@@ -77,7 +79,7 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no 
         return name, "i64", None
 
     def _restore_args_dev(self, *_: Any) -> None:
-        for value, own in self.copies:
+        for value, own, _ in self.copies:
             if not torch.equal(_bytes(value), _bytes(own)):
                 value.copy_(own)  # torch counts what is written to
 

@@ -52,6 +52,8 @@ def faults_of_operators(
         torch.library.opcheck(artefact.module._forward, (*moved(given(torch.float64)), *options.values()))
     except Exception as error:
         found.append((name, f"is no operator as torch asks for: {type(error).__name__}: {error}"))
+    found += _mixed(torch, function, tensors, reals, results, name)
+    found += _unused(torch, function, moved(given(torch.float64)), options, name)
     compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
     for said, call, kinds in (("compiled", compiled, ("float32",)), ("in half precision", function, HALVES)):
         for kind in kinds:
@@ -70,3 +72,45 @@ def faults_of_operators(
                 found.append((name, f"{said}, is another, of {kind}"))
     torch._dynamo.reset()
     return found
+
+
+def _mixed(
+    torch: Any, function: Any, tensors: Sequence[Any], reals: Sequence[bool], results: Any, name: str
+) -> list[Fault]:
+    """Inputs of two types: results are of that to which they promote."""
+    places = [k for k, (t, r) in enumerate(zip(tensors, reals, strict=True)) if r and t is not None]
+    if len(places) < 2:
+        return []
+    mixed = [t.float() if k == places[0] else t for k, t in enumerate(tensors)]
+    single = [t.float().double() if k == places[0] else t for k, t in enumerate(tensors)]
+    try:
+        pairs = [*zip(results(function, mixed), results(function, single), strict=True)]
+    except Exception as error:
+        return [(name, f"of inputs of two types, raises {type(error).__name__}: {error}")]
+    if any(not torch.equal(a, b.to(a.dtype)) for a, b in pairs) or pairs[0][0].dtype != torch.float64:
+        return [(name, "is another, where the inputs are of two types")]
+    return []
+
+
+def _unused(torch: Any, function: Any, own: Sequence[Any], options: Mapping[str, Any], name: str) -> list[Fault]:
+    """An output that nothing is computed of has the gradient 0."""
+
+    class Nothing(torch.autograd.Function):  # type: ignore[misc]  # of Any, as torch may be missing
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Any) -> None:
+            return None
+
+    out = function(*own, **options)
+    outs = [o for o in (out if isinstance(out, tuple) else (out,)) if o.requires_grad]
+    asked = [t for t in own if t is not None and t.requires_grad]
+    try:
+        grads = torch.autograd.grad(sum(Nothing.apply(o).sum() for o in outs), asked, allow_unused=True)
+    except Exception as error:
+        return [(name, f"where no output is used, raises {type(error).__name__}: {error}")]
+    if any(g is not None and bool(g.any()) for g in grads):
+        return [(name, "where no output is used, has a gradient that is not 0")]
+    return []
