@@ -24,8 +24,8 @@ def _stored(*tensors):
         on_cpu = tensor is not None and tensor.device.type == "cpu"
         if on_cpu and not triton.knobs.runtime.interpret:
             raise ValueError(
-                f"{_NAME}: there is a tensor on the CPU; kernels run on a GPU, "
-                "or in the interpreter: set TRITON_INTERPRET=1 before triton is imported"
+                f"{_NAME}: there is a tensor on the CPU; kernels run on a GPU, or in "
+                "the interpreter: set TRITON_INTERPRET=1 before triton is imported"
             )
     return [None if t is None else t.contiguous() for t in tensors]
 

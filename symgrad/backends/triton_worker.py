@@ -54,10 +54,10 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no 
         self.copies: list[tuple[Any, Any, int]] = []
         args, named = [*map(self._copied, args_dev)], {k: self._copied(v) for k, v in kwargs.items()}
         ends = sorted((t.data_ptr(), t.data_ptr() + reach * t.element_size()) for _, t, reach in self.copies)
-        Guarded.bounds = tuple(np.array(b, np.uint64) for b in (*zip(*ends, strict=True),)) or Guarded.bounds  # type: ignore[assignment]
-        Guarded.launched[self.fn.__name__] = tuple(
-            self._told(n, v) for n, v in zip(self.arg_names, args, strict=False)
-        ) + tuple(self._told(n, v) for n, v in named.items() if n in self.arg_names)
+        starts, stops = [start for start, _ in ends], [stop for _, stop in ends]
+        Guarded.bounds = np.array(starts, np.uint64), np.array(stops, np.uint64)
+        passed = {**dict(zip(self.arg_names, args, strict=False)), **named}
+        Guarded.launched[self.fn.__name__] = tuple(self._told(n, v) for n, v in passed.items() if n in self.arg_names)
         return args, named
 
     def _copied(self, value: Any) -> Any:
@@ -78,7 +78,7 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no 
             return name, KINDS[value.dtype], None
         return name, "i64", None
 
-    def _restore_args_dev(self, *_: Any) -> None:
+    def _restore_args_dev(self, *args: Any) -> None:
         for value, own, _ in self.copies:
             if not torch.equal(_bytes(value), _bytes(own)):
                 value.copy_(own)  # torch counts what is written to
