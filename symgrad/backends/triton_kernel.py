@@ -45,13 +45,14 @@ def places_of(name: str) -> str:
 class Surroundings:
     """What a kernel stands in.
 
-    name     of the kernel
-    table    every tensor, packs as one axis
-    sizes    the names of sizes
-    options  those of numbers that are given by name, with their types
-    given    the tensors that are passed, of those that need not be
-    gradients  gradient -> the input that it is of
-    all_gradients  what a launch may be for
+    name       of the kernel
+    function   of what was declared
+    table      every tensor, packs as one axis
+    sizes      the names of sizes
+    options    those of numbers that are given by name, with their types
+    optional   the inputs that may be absent
+    passed     the tensors that forward, or backward, has
+    gradients  gradient -> the input that it is of; empty in forward
     """
 
     name: str
@@ -231,7 +232,7 @@ class KernelText:
     def span(self, root: Expr) -> frozenset[Index]:
         """The lanes along which a value has elements; of a block of rows, its rows."""
         along = self.rows if self.kernel.flat else self.lanes
-        found = {i for i in indices(root) if i in along and not refs(root)}
+        found: set[Index] = set()
         stack: list[Expr] = [root]
         while stack:
             node = stack.pop()
@@ -314,7 +315,7 @@ class KernelText:
         name = "_".join([node.name, *words])
         return self.names.new(name) if words or name in self.spans else name
 
-    def _address(self, name: str, subscripts: Sequence[Expr], shape: Sequence[Expr], parts: bool = False) -> Expression:
+    def _address(self, name: str, subscripts: Sequence[Expr], shape: Sequence[Expr]) -> Expression:
         """Where an element is, row-major."""
         if self.kernel.flat and tuple(subscripts) == tuple(self.rows) and tuple(shape) == tuple(self.rows.values()):
             return Operation("add", (pointer(name), self._row))
@@ -342,16 +343,30 @@ class KernelText:
         return [(self.names.new(f"{step.target}_{k}"), found) for k, found in enumerate(groups.values())]
 
     def _value(self, step: Step, name: str, equations: list[Equation]) -> None:
-        subscripts = equations[0].subscripts
-        if step.target in self.kernel.scattered:
-            self._scatter(step, equations[0])
-            return
+        """One element of a step: a variable, and where it is kept."""
         first, *others = equations
+        element = ref(step.target, *first.subscripts)
+        if step.target in self.kernel.scattered:
+            self._scatter(step, first)
+            return
         if not others and step.target not in self.kernel.results and self._is_copy(step, first):
             self._load([first.body], (), name)
-            self.known[ref(step.target, *subscripts)] = self._leaf(first.body)  # type: ignore[arg-type]
+            self.known[element] = self._leaf(first.body)  # type: ignore[arg-type]  # it is an element
             return
-        own = Name(name)
+        own, table = Name(name), self.around.table
+        self._add_up(step, own, equations)
+        self.spans[name] = frozenset().union(*(self._span_of(e, first) for e in equations))
+        if step.target in self.kernel.parts:
+            self._part(step, own, first)
+            return
+        self.known[element] = Value(own, table[step.target].dtype)
+        if step.target in self.kernel.results:
+            placed = not all(isinstance(s, (Index, Const)) for s in first.subscripts)
+            where = first.conditions if placed else ()  # elsewhere there is no such element
+            self._store(step, step.target, own, first.subscripts, table[step.target].shape, where)
+
+    def _add_up(self, step: Step, own: Name, equations: Sequence[Equation]) -> None:
+        """The sum of what equations say; what is either there or absent in one place."""
         left = [tuple(w for w in e.when if w not in step.when) for e in equations]
         rest = [*zip(equations, left, strict=True)]
         begun = bool(left[0])
@@ -367,18 +382,6 @@ class KernelText:
                     tree, how = tree.operands[0], "-="
                 self.scope.lines.append(Assign(own, tree, how))
             begun = True
-        dtype = self.around.table[step.target].dtype
-        element = ref(step.target, *subscripts)
-        span = frozenset().union(*(self._span_of(e, equations[0]) for e in equations))
-        self.spans[name] = span
-        if step.target in self.kernel.parts:
-            self._part(step, own, equations[0])
-            return
-        self.known[element] = Value(own, dtype)
-        if step.target in self.kernel.results:
-            placed = not all(isinstance(s, (Index, Const)) for s in subscripts)  # elsewhere there is no such element
-            where = equations[0].conditions if placed else ()
-            self._store(step, step.target, own, subscripts, self.around.table[step.target].shape, where)
 
     def _is_copy(self, step: Step, e: Equation) -> bool:
         """Whether it is an element of another tensor, as it stands."""

@@ -94,6 +94,7 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("rows", "tl.where(mask, exp_x, 0.0)", "exp_x"),
     ("rows", "x_ptr + i * d + j", "x_ptr + i * n + j"),
     ("rows", ", other=0.0", ""),
+    ("rows", "t.contiguous()", "t"),
     ("rms_norm", "grad_gain += ", "grad_gain = "),
     ("rms_norm", "tl.num_programs(0)", "1"),
     ("rms_norm", ".sum(dim=0)", ".amax(dim=0)"),
