@@ -53,6 +53,7 @@ def faults_of_operators(
     except Exception as error:
         found.append((name, f"is no operator as torch asks for: {type(error).__name__}: {error}"))
     found += _mixed(torch, function, tensors, reals, results, name)
+    found += _integers(torch, function, tensors, results, name)
     found += _unused(torch, function, moved(given(torch.float64)), options, name)
     compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
     for said, call, kinds in (("compiled", compiled, ("float32",)), ("in half precision", function, HALVES)):
@@ -90,6 +91,18 @@ def _mixed(
     if any(not torch.equal(a, b.to(a.dtype)) for a, b in pairs) or pairs[0][0].dtype != torch.float64:
         return [(name, "is another, where the inputs are of two types")]
     return []
+
+
+def _integers(torch: Any, function: Any, tensors: Sequence[Any], results: Any, name: str) -> list[Fault]:
+    """Integers of another type are the same."""
+    narrow = [t.int() if t is not None and t.dtype == torch.int64 else t for t in tensors]
+    if all(a is b for a, b in zip(narrow, tensors, strict=True)):
+        return []
+    try:
+        same = all(map(torch.equal, results(function, narrow), results(function, tensors)))
+    except Exception as error:
+        return [(name, f"of integers of 32 bits, raises {type(error).__name__}: {error}")]
+    return [] if same else [(name, "is another, of integers of 32 bits")]
 
 
 def _unused(torch: Any, function: Any, own: Sequence[Any], options: Mapping[str, Any], name: str) -> list[Fault]:
