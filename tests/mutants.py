@@ -198,7 +198,10 @@ def python_mutants(text):
         starts.append(starts[-1] + len(line.encode()))
     source = text.encode()
     for function in ast.walk(ast.parse(text)):
-        if not (isinstance(function, ast.FunctionDef) and function.name in COMPUTES):
+        computes = isinstance(function, ast.FunctionDef) and (
+            function.name in COMPUTES or function.name.endswith("_kernel")
+        )
+        if not computes:
             continue
         for node in ast.walk(function):
             if not hasattr(node, "lineno"):
@@ -289,7 +292,7 @@ def caught(mutant):
     result = replace(printed(declared, mutant.to, options(mutant.function)), files=mutant.files)
     try:
         artefact = result.load()
-    except (CompilerError, SyntaxError, NameError):
+    except (CompilerError, SyntaxError, NameError, ValueError):  # torch refuses a wrong operator
         return None
     report = verified(declared, result, artefact, seconds=SECONDS)
     return bool(report.failures) or bool(report.losses) and not _plain(mutant.function, mutant.to).losses

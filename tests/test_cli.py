@@ -675,7 +675,7 @@ def test_c_that_the_compiler_refuses_is_a_finding(monkeypatch):
         (["generate", "layers.py"], ":", ["_private", "affine", "cube", "scale"]),  # as bash takes it apart
         (["explain", "layers.py", ":"], "cu", ["cube"]),
         (["generate", "no_such.py", ":"], "cu", []),
-        (["generate", SQUARES, "--to"], "numpy,t", ["numpy,torch", "numpy,torch_c"]),
+        (["generate", SQUARES, "--to"], "numpy,t", ["numpy,torch", "numpy,torch_c", "numpy,triton"]),
         (["generate", SQUARES, "--functions"], "forward,hessian:", ["forward,hessian:sparse"]),
         (["generate", "--sav"], "--sav", ["--save"]),
         ([], "gen", ["generate"]),

@@ -87,7 +87,7 @@ def test_the_oracle_reads_no_derivative(path):
     assert not lines
 
 
-OPTIONAL = {"torch", "jax"}  # imported where they are used: who does not use them need not have them
+OPTIONAL = {"torch", "jax", "triton"}  # imported where they are used: who does not use them need not have them
 
 
 def relative(path: Path) -> str:

@@ -49,7 +49,7 @@ def language(node: Expr) -> Expr:
     if not isinstance(node, Apply):
         return node
     if node.op == "pow":
-        return _power(*node.args)
+        return power(*node.args)
     if node.op in ("maximum", "minimum"):
         a, b = node.args
         if isinstance(a, Const) and not isinstance(b, Const):
@@ -79,7 +79,7 @@ def vectors_in(op: str) -> str | None:
     return next((key for key in (c_vector.LOOPS, c_vector.BATCHES) if any(key in row.spell for row in own)), None)
 
 
-def _power(base: Expr, exponent: Expr) -> Expr:
+def power(base: Expr, exponent: Expr) -> Expr:
     if not is_exact(exponent):
         return apply("pow", base, exponent)
     n = value_of(exponent)
@@ -90,7 +90,7 @@ def _power(base: Expr, exponent: Expr) -> Expr:
     if n == value_of(HALF):
         return apply("sqrt", base)
     if n < 0 and -n in (1, 2, 3, value_of(HALF)):
-        return 1 / _power(base, const(-n))
+        return 1 / power(base, const(-n))
     return apply("pow", base, exponent)
 
 

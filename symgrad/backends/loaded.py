@@ -10,7 +10,7 @@ from ..ir import Function
 from ..plan import Program
 from .header import title_lines
 
-LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "PyTorch", "jax": "JAX", "scipy": "SciPy"}
+LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "PyTorch", "jax": "JAX", "scipy": "SciPy", "triton": "Triton"}
 
 
 class Loaded:

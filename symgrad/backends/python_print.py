@@ -316,7 +316,8 @@ def _parameters(given: Sequence[py.Given]) -> list[list[Piece]]:
             found.append([Piece("*")])
         default = [] if p.default is None else [Piece("="), *pieces(p.default)]
         starred = starred or p.role == "rest"
-        found.append([Piece(f"{'*' * (p.role == 'rest')}{p.name.name}"), *default])
+        kind = f": {p.kind}" if p.kind else ""
+        found.append([Piece(f"{'*' * (p.role == 'rest')}{p.name.name}{kind}"), *default])
     return found
 
 

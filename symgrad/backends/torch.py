@@ -144,12 +144,7 @@ class _File(FrameworkFile):
         return tuple(found)
 
     def _in_range(self, primal: Function, check: RangeCheck) -> py.Block:
-        """Subscripts are refused at once, or made such that torch refuses them."""
-        own = Name(check.name)
-        said = [py.text(f"{primal.name}: {check.name}"), py.text(check.said)]
-        asked = [] if check.asked is None else [self.tree(check.name)(check.asked)]
-        found = [Assign(own, call("_in_range", own, check.extent, *said, *asked))]
-        return [If(is_given(check.name), found)] if check.given else found
+        return in_range(primal, check, self.tree(check.name))
 
     # the class
 
@@ -370,6 +365,15 @@ def _of_matrices(node: object) -> bool:
             return word in (*CONVOLUTIONS.values(), "_einsum", "_solve_triangular") or word.startswith("torch.linalg")
         case _:
             return False
+
+
+def in_range(primal: Function, check: RangeCheck, tree: TorchExpressions) -> py.Block:
+    """Subscripts are refused at once, or made such that torch refuses them."""
+    own = Name(check.name)
+    said = [py.text(f"{primal.name}: {check.name}"), py.text(check.said)]
+    asked = [] if check.asked is None else [tree(check.asked)]
+    found = [Assign(own, call("_in_range", own, check.extent, *said, *asked))]
+    return [If(is_given(check.name), found)] if check.given else found
 
 
 def class_name(name: str) -> str:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from ..errors import UnsupportedError
 from ..expr import Expr, product, ref, refs, substitute, total
 from ..expr.sizes import count
-from ..ir import Dtype, Tensor
+from ..ir import Dtype
 from ..plan import Program
 from ..plan.loops import size_names
 from ..source import python as py
@@ -30,21 +30,15 @@ from .frameworks import TorchArtefact
 from .handwritten import handwritten
 from .options import DEFAULT, PAIR, Options
 from .python_checks import inputs_helper, promoted, refusal
-from .python_module import PythonModule
 from .python_names import PythonLanguage
-from .python_sizes import name as size_name
-from .python_sizes import pack_name, shape, size
+from .python_sizes import size
 from .python_statements import (
     flag_of,
     is_given,
     named,
-    refused,
-    sized,
-    tuple_of,
-    unpacked,
-    where_size_is,
 )
 from .torch import type_helpers
+from .torch_operators import OPERATOR, REGISTERED, OperatorFile
 
 NUMBERS = {
     REAL: "ctypes.c_double",
@@ -54,9 +48,6 @@ NUMBERS = {
     INTEGER: "ctypes.c_int64",
     FLAG: "ctypes.c_ubyte",
 }
-STORED = {Dtype.REAL: "float64", Dtype.INT: "int64", Dtype.BOOL: "bool"}
-NEEDS = Word("needs_input_grad")
-ROOM = 74  # columns of one string of a schema
 MODULES = "atexit contextlib ctypes hashlib os pathlib shlex shutil subprocess sysconfig tempfile".split()
 _number = itertools.count()
 
@@ -111,20 +102,24 @@ class TorchC(PythonLanguage):
         return TorchArtefact(program, module)
 
 
-class _File(PythonModule):
+class _File(OperatorFile):
+    device = "cpu"
+
     def __init__(self, program: Program, functions: Sequence[Printed]) -> None:
-        super().__init__(program)
-        primal = self.primal
-        self.forward, self.backward = (of_arrays(functions, which) for which in PAIR)
-        self.gradient_names = dict(program.derivative.gradients)
-        self.results = [*primal.outputs, *self.hidden]
-        self.kept_options = self._options_of(self.backward)
-        self.kept_sizes = self._sizes_kept()
-        asked = {p.tensor for p in self.backward.parameters if p.role == "presence"}
-        self.presence = [n for n in program.saved_presence if n in asked]
-        self.kept: list[Name | Word] = [Name(n) for n in (*program.saved, *self.seeds)]
-        self.kept += [size_name(n) for n in (*self.kept_sizes, *self.kept_options)]
-        self.kept += map(flag_of, self.presence)
+        self.functions = forward, backward = of_arrays(functions, PAIR[0]), of_arrays(functions, PAIR[1])
+        self.packs = {
+            new: ref(name) for name, new in size_names(program).items() if name in program.derivative.primal.packs
+        }
+        dims = [d.name for d in program.derivative.primal.dims]
+        used = ([d for d in dims if d in self._told(f, "size")] for f in self.functions)
+        asked = [p.tensor for p in backward.parameters if p.role == "presence"]
+        super().__init__(program, (next(used), next(used)), [*self._told(backward, "option")], asked)
+        self.forward, self.backward = forward, backward
+
+    def _told(self, function: Printed, role: str) -> set[str]:
+        """The sizes, or options, that a call of C speaks of."""
+        found = {p.tensor for p in function.parameters if p.role == role}
+        return found | {r.name for shape in self._work(function) for r in refs(*shape)}
 
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
@@ -133,22 +128,16 @@ class _File(PythonModule):
         helpers = [*checks, *(h for w, h in handwritten("torch").items() if w in py.words_in(checks))]
         about = (self.results_doc(), *self.arguments_doc())
         public = Def(Name(self.primal.name), tuple(self.parameters()), self._call(), about, public=True)
-        whole = [self._forward(), self._results(), self._backward(), self._gradients()]
+        whole = [self.forward_operator(), self.results_maker(), self.backward_operator(), self.gradients_maker()]
         between: list[py.Statement] = [py.Space(), py.Space()]
-        registered: list[py.Statement] = [
-            Do(call("_forward.register_autograd", Word("_differentiate"), setup_context=Word("_keep"))),
-            Do(call("_backward.register_autograd", Word("_refuse"))),
-        ]
         nowhere: list[py.Statement] = []
         if self.primal.optional:
             said = py.Comment("a tensor without elements is there, and not NULL")
             nowhere = [py.Space(), said, Assign(Word("_NOWHERE"), call("ctypes.c_double"))]
-        name = py.Attribute(Word("__name__"), "replace")
-        operator = py.Text(("symgrad::", call(name, Word("'.'"), Word("'_'"))))
         body: list[py.Definition | py.Statement] = [py.Space(), Assign(Word("_NAME"), py.text(self.primal.name))]
-        body += [Assign(Word("_OPERATOR"), operator), public, own["_library"], own["_compiled"]]
+        body += [OPERATOR, public, own["_library"], own["_compiled"]]
         body += [*between, Assign(Word("_C"), call("_library")), *self._types()]
-        body += [*whole, self._keep(), self._differentiate(), own["_refuse"], *between, *registered, *nowhere]
+        body += [*whole, self.keeper(), self.differentiator(), own["_refuse"], *between, *REGISTERED, *nowhere]
         body += [self._calls(), own["_stored"], own["_type"], *helpers]
         modules = [*MODULES, *(m for m in ("functools", "math") if m in py.words_in(whole, helpers))]
         imports = (tuple(map(py.Import, sorted(modules))), (py.Import("torch"),))
@@ -193,147 +182,11 @@ class _File(PythonModule):
             found.append(Assign(Word(f"_C.{function.name}.restype"), result))
         return found
 
-    def _operator(self, name: str, operator: Expression, given: Sequence[Name | Word], results: int) -> py.Call:
-        """The decorator that makes a function an operator of torch."""
-        schema = self._schema(given, results)
-        return call(
-            "torch.library.custom_op", operator, mutates_args=py.Several(()), device_types=py.text("cpu"), schema=schema
-        )
+    def computed(self) -> list[py.Statement]:
+        return [self._called(self.forward)]
 
-    def _schema(self, given: Sequence[Name | Word], results: int) -> Expression:
-        """What an operator takes and returns, in the words of torch."""
-        arguments = [f"{self._kind(n)} {n.name}" for n in given]
-        some = ["Tensor"] if results == 1 else ["(Tensor", *["Tensor"] * (results - 2), "Tensor)"]
-        last = f"{arguments[-1]}) -> "
-        words = [*(f"{a}, " for a in arguments[:-1]), last, *(f"{t}, " for t in some[:-1]), some[-1]]
-        lines = ["("]
-        for word in words:
-            if len(lines[-1]) + len(word) > ROOM:
-                lines.append("")
-            lines[-1] += word
-        return py.text(lines[0]) if len(lines) == 1 else Operation("beside", tuple(map(py.text, lines)))
-
-    def _kind(self, own: Name | Word) -> str:
-        name = own.name
-        options = {o.name: o.dtype for o in self.primal.options}
-        if own == NEEDS:
-            return "bool[]"
-        if name in options:
-            return "float" if options[name] == Dtype.REAL else "SymInt"
-        packs = {pack_name(p) for p in self.primal.packs}
-        if name in map(pack_name, self.kept_sizes):
-            return "SymInt[]" if name in packs else "SymInt"
-        if isinstance(own, Word):
-            return "bool"  # has_bias
-        return "Tensor?" if self.program.table[name].optional else "Tensor"
-
-    # forward
-
-    def _given(self) -> tuple[Given, ...]:
-        return tuple(self.given([*self.primal.inputs, *self.options]))
-
-    def _forward(self) -> Def:
-        results = named(self.results)
-        body = [
-            Assign(bare(results), call("_results", *self.arguments())),
-            *sized(self._sizes_of(self.forward), self.sure),
-            self._called(self.forward),
-            Return(bare(results)),
-        ]
-        given = self._given()
-        operator = self._operator("_forward", Word("_OPERATOR"), [g.name for g in given], len(self.results))
-        return Def(Word("_forward"), given, body, ("Return the results, and what backward needs.",), (operator,))
-
-    def _results(self) -> Def:
-        primal, table = self.primal, self.program.table
-        dims = {r.name for n in self.results for e in table[n].shape for r in refs(e)}
-        dims |= {r.name for c in primal.constraints for r in refs(c)}
-        body = sized([d.name for d in primal.dims if d.name in dims], self.sure)
-        body += refused(primal, primal.constraints)
-        like = Name(self.like or primal.inputs[0])
-        body.append(Return(bare([self._empty(table[n], like) for n in self.results])))
-        about = ("Return what _forward returns, before anything is computed.",)
-        return Def(Word("_results"), self._given(), body, about, (Word("_forward.register_fake"),))
-
-    def _empty(self, tensor: Tensor, like: Name, *needed: Expression) -> Expression:
-        """A tensor of the right shape whose elements are not known yet."""
-        extents = shape(tensor.shape)
-        for flag in needed:
-            extents = Operation("select", (flag, extents, py.integer(0)))
-        kind = {} if tensor.dtype == Dtype.REAL else {"dtype": Word(f"torch.{STORED[tensor.dtype]}")}
-        return method(like, "new_empty", extents, **kind)
-
-    def _keep(self) -> Def:
-        """What is kept for backward."""
-        program = self.program
-        sizes = [where_size_is(d, self.sure) for d in self.kept_sizes]
-        numbers = [*sizes, *named(self.kept_options), *map(is_given, self.presence)]
-        read = {*program.saved, *py.names_in(numbers)}
-        arguments = [*self.primal.inputs, *self.options]
-        body: list[py.Statement] = []
-        if read & {*arguments}:
-            body.append(unpacked([Name(n) if n in read else Word("_") for n in arguments], Word("inputs")))
-        saved: list[Expression] = named(program.saved)
-        if len(self.results) == 1:
-            saved = [Word("output") if n in self.results else Name(n) for n in program.saved]
-        elif read & {*self.results}:
-            body.append(unpacked([Name(n) if n in read else Word("_") for n in self.results], Word("output")))
-        if self.unasked():
-            body.append(Do(call("ctx.set_materialize_grads", Word("False"))))
-        body += [Do(call("ctx.save_for_backward", *saved))] if saved else []
-        body += [Assign(Word("ctx.numbers"), tuple_of(numbers))] if numbers else []
-        given = tuple(Given(Word(w), fixed=True) for w in ("ctx", "inputs", "output"))
-        return Def(Word("_keep"), given, body or [Do(Word("pass"))])
-
-    # backward
-
-    def _differentiate(self) -> Def:
-        primal, flags = self.primal, Word("ctx.needs_input_grad")
-        body: list[py.Statement] = []
-        if self.unasked():
-            nothing = Operation("mul", (py.Several((py.NONE,)), py.integer(len(self.arguments()))))
-            body.append(py.If(is_given(self.seeds[0], False), [Return(nothing)]))
-        passed: list[Expression] = [Splat(Word("ctx.saved_tensors"))] if self.program.saved else []
-        passed += named(self.seeds)
-        passed += [Splat(Word("ctx.numbers"))] if len(self.kept) > len(self.program.saved) + len(self.seeds) else []
-        body.append(Assign(bare(named([*self.gradient_names.values()])), call("_backward", *passed, flags)))
-        found = [
-            Operation("select", (py.Element(flags, (py.integer(k),)), Name(self.gradient_names[n]), py.NONE))
-            if n in self.gradient_names else py.NONE
-            for k, n in enumerate(primal.inputs)
-        ]  # fmt: skip
-        body.append(Return(bare([*found, *[py.NONE] * len(self.options)])))
-        given = [Given(Word("ctx")), *(Given(Name(s), role="cotangent") for s in self.seeds)]
-        given += [Given(Word("_"), role="rest")] if self.hidden else []
-        return Def(Word("_differentiate"), tuple(given), body)
-
-    def _backward(self) -> Def:
-        found = named([*self.gradient_names.values()])
-        needed = [d for d in self._sizes_of(self.backward) if d not in self.kept_sizes]
-        body = [
-            Assign(bare(found), call("_gradients", *self.kept, NEEDS)),
-            *sized(needed, self._telling()),
-            self._called(self.backward),
-            Return(bare(found)),
-        ]
-        given = [*self.kept, NEEDS]
-        operator = self._operator("_backward", py.Text((Word("_OPERATOR"), "_backward")), given, len(found))
-        about = ("Return J.T @ grad_output: one gradient per input, empty if it is not needed.",)
-        return Def(Word("_backward"), tuple(map(Given, given)), body, about, (operator,))
-
-    def _gradients(self) -> Def:
-        table = self.program.table
-        dims = {r.name for g in self.gradient_names.values() for e in table[g].shape for r in refs(e)}
-        names = [d.name for d in self.primal.dims if d.name in dims and d.name not in self.kept_sizes]
-        body = sized(names, self._telling())
-        for name, gradient in self.gradient_names.items():
-            flag = py.Element(NEEDS, (py.integer(self.primal.inputs.index(name)),))
-            body.append(Assign(Name(gradient), self._empty(table[gradient], Name(self.seeds[0]), flag)))
-        body.append(Return(bare(named([*self.gradient_names.values()]))))
-        about = ("Return what _backward returns, before anything is computed.",)
-        return Def(
-            Word("_gradients"), tuple(map(Given, (*self.kept, NEEDS))), body, about, (Word("_backward.register_fake"),)
-        )
+    def differentiated(self) -> list[py.Statement]:
+        return [self._called(self.backward)]
 
     def _calls(self) -> Def:
         """What calls C, and refuses subscripts that it has refused."""
@@ -358,35 +211,10 @@ class _File(PythonModule):
 
     # sizes and calls
 
-    def _telling(self) -> list[Tensor]:
-        """The tensors that backward always has."""
-        table = self.program.table
-        return [table[n] for n in (*self.program.saved, *self.seeds) if not table[n].optional]
-
-    def _sizes_kept(self) -> list[str]:
-        """The sizes that backward works with, and that no tensor that it has tells."""
-        table = self.program.table
-        dims = {r.name for g in self.gradient_names.values() for e in table[g].shape for r in refs(e)}
-        dims |= set(self._sizes_of(self.backward))
-        told = {e.name for t in self._telling() for e in t.shape if hasattr(e, "name")}
-        return [d.name for d in self.primal.dims if d.name in dims - told]
-
-    def _sizes_of(self, function: Printed) -> list[str]:
-        """The dims that a call of C speaks of, in the order of the function."""
-        dims = {p.tensor for p in function.parameters if p.role == "size"}
-        dims |= {r.name for shape in self._work(function) for r in refs(*shape)}
-        return [d.name for d in self.primal.dims if d.name in dims]
-
-    def _options_of(self, function: Printed) -> list[str]:
-        used = {p.tensor for p in function.parameters if p.role == "option"}
-        used |= {r.name for shape in self._work(function) for r in refs(*shape)}
-        return [o for o in self.options if o in used]
-
     def _work(self, function: Printed, name: str | None = None) -> list[list[Expr]]:
         """The shapes in a workspace, or in all; a pack is a pack again."""
         shapes = [s for own, some in function.work.items() if name in (None, own) for s in some]
-        packs = {new: ref(name) for name, new in size_names(self.program).items() if name in self.primal.packs}
-        of = {r: packs[r.name] for shape in shapes for r in refs(*shape) if r.name in packs}
+        of = {r: self.packs[r.name] for shape in shapes for r in refs(*shape) if r.name in self.packs}
         return [[count(substitute(e, of)) for e in shape] for shape in shapes]
 
     def _called(self, function: Printed) -> Do:
@@ -406,8 +234,7 @@ class _File(PythonModule):
             whole = {"dtype": Word("torch.int64")} if p.type.of == INTEGER else {}
             return method(like, "new_empty", room, **whole)
         if p.role == "gradient":
-            flag = py.Element(NEEDS, (py.integer(self.primal.inputs.index(p.tensor)),))
-            return Operation("select", (flag, Name(self.gradient_names[p.tensor]), py.NONE))
+            return Operation("select", (self.need(p.tensor), Name(self.gradient_names[p.tensor]), py.NONE))
         own = Name(dict(self.program.derivative.seeds)[p.tensor] if p.role == "cotangent" else p.tensor)
         return own if p.type.pointer or p.role == "option" else method(own, "item")
 

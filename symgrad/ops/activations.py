@@ -50,7 +50,7 @@ _EXP_APART = Helper(
 ACTIVATIONS: tuple[Op, ...] = (
     function("sigmoid", lambda x, y: y * (1 - y), lambda x: 1 / (1 + sympy.exp(-x)),
              lambda x: 1 / (1 + exponential(-x)), names=("expit",),
-             spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid"},
+             spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid", "triton": "tl.sigmoid"},
              expand=lambda x: select(_not_negative(x), ONE, _decaying(x)) / (1 + _decaying(x)), nonnegative=True,
              monotone=1,
              ball=lambda x: 1 / (1 + (-x).exp())),

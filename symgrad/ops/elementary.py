@@ -100,17 +100,18 @@ def _chord(x: Expr) -> Expr:
 
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
-    function("exp", lambda x, y: y, value=exponential, spell={"c loops": "vector_exp"}, inside=(0,), nonnegative=True,
-             grows="right", monotone=1, of_logs=True, single=True),
+    function("exp", lambda x, y: y, value=exponential, spell={"triton": "tl.exp", "c loops": "vector_exp"}, inside=(0,),
+             nonnegative=True, grows="right", monotone=1, of_logs=True, single=True),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
-             spell={"jax": "jnp.power(2, {})"}, inside=(0,), nonnegative=True, grows="right", monotone=1,
+             spell={"jax": "jnp.power(2, {})", "triton": "tl.exp2"}, inside=(0,), nonnegative=True, grows="right",
+             monotone=1,
              ball=lambda x: (x * flint.arb.const_log2()).exp()),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=(0,), grows="right",
-             spell={"c batches": "vector_expm1"}, monotone=1, single=True),
+             spell={"triton": "_expm1", "c batches": "vector_expm1"}, monotone=1, single=True),
     function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=(1,), monotone=1,
-             spell={"c batches": "vector_log"}, single=True),
+             spell={"triton": "tl.log", "c batches": "vector_log"}, single=True),
     function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=(0,), monotone=1,
-             spell={"jax": "_log1p", "c batches": "vector_log1p"}, single=True),
+             spell={"jax": "_log1p", "triton": "_log1p", "c batches": "vector_log1p"}, single=True),
     _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2)),
     _logarithm("log10", 10, lambda: mp.ln10, lambda x: sympy.log(x) / sympy.log(10)),
     # log(x / y) where x / y need not be in the range
@@ -125,7 +126,8 @@ ELEMENTARY: tuple[Op, ...] = (
        domain="x / y > 0", inside=(1, 1), series=False,
        ball=lambda x, y: x * (x / y).log() - x + y),
     # roots
-    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), nonnegative=True, monotone=1),
+    function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), spell={"triton": "tl.sqrt"},
+             nonnegative=True, monotone=1),
     function("cbrt", lambda x, y: 1 / (3 * y**2), lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
              lambda x: mp.sign(x) * mp.cbrt(abs(x)), spell={"numpy": "np.cbrt", "c": "cbrt"},
              expand=lambda x: apply("sign", x) * apply("abs", x) ** (ONE / 3), steep=True, monotone=1, series=False,
@@ -140,8 +142,8 @@ ELEMENTARY: tuple[Op, ...] = (
        nonnegative=True, series=False,
        ball=lambda u, v, w: (u * u + v * w).sqrt()),
     # trigonometry
-    function("sin", lambda x, y: apply("cos", x), spell={"c batches": "vector_sin"}),
-    function("cos", lambda x, y: -apply("sin", x), spell={"c batches": "vector_cos"}),
+    function("sin", lambda x, y: apply("cos", x), spell={"triton": "tl.sin", "c batches": "vector_sin"}),
+    function("cos", lambda x, y: -apply("sin", x), spell={"triton": "tl.cos", "c batches": "vector_cos"}),
     # 1 - cos(x) with all its digits
     function("versin", lambda x, y: apply("sin", x), lambda x: 1 - sympy.cos(x), lambda x: 2 * mp.sin(x / 2) ** 2,
              expand=lambda x: 2 * apply("sin", _half(x)) ** 2, nonnegative=True,
@@ -163,7 +165,7 @@ ELEMENTARY: tuple[Op, ...] = (
     function("coshm1", lambda x, y: apply("sinh", x), lambda x: sympy.cosh(x) - 1, lambda x: 2 * sinh(x / 2) ** 2,
              expand=lambda x: 2 * apply("sinh", _half(x)) ** 2, nonnegative=True, grows="both",
              ball=lambda x: 2 * (x / 2).sinh() ** 2),
-    function("tanh", lambda x, y: 1 - y**2, spell={"c loops": "vector_tanh"}, monotone=1),
+    function("tanh", lambda x, y: 1 - y**2, spell={"triton": "_tanh", "c loops": "vector_tanh"}, monotone=1),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
     function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: 1 / cosh(x) ** 2,
              expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),

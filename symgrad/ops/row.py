@@ -310,4 +310,4 @@ def special(name: str) -> dict[str, str]:
 
 def everywhere(name: str) -> dict[str, str]:
     """The spelling of what no language has."""
-    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "c": name}
+    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "triton": f"_{name}", "c": name}

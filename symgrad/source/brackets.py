@@ -53,6 +53,10 @@ def assigned(target: Pieces, value: Pieces, indent: int, sign: str = "=") -> lis
     if opening is not None and width(value[:opening]) <= min(HUGGED, LIMIT - indent - len(head) - 1):
         return [head + flat(value[: opening + 1]), *_inside(value[opening + 1 : -1], indent + 4), value[-1].text]
     groups = _groups(value)
+    if len(groups) == 2 and value[0].kind != OPEN and not _cuts(value) and groups[1][1] == len(value) - 1:
+        (start, end), (behind, _) = groups  # a call, and a short method of what it gives
+        if end - start > len(value) - behind and width(value[: start + 1]) + len(head) + indent <= LIMIT:
+            return [head + flat(value[: start + 1]), *_inside(value[start + 1 : end], indent + 4), flat(value[end:])]
     closing = groups[0][1] if groups and value[0].kind == OPEN and not _cuts(value) else 0
     if closing and width(value[1:closing]) >= width(value[closing:]) <= LIMIT - indent:  # and a method of all of it
         return [f"{head}(", *_inside(value[1:closing], indent + 4), flat(value[closing:])]
@@ -86,7 +90,9 @@ def called(value: Pieces, indent: int) -> list[str]:
     """A call as a statement."""
     if width(value) + indent <= LIMIT or not any(p.kind == OPEN for p in value):
         return [flat(value)]
-    opening = next(k for k, p in enumerate(value) if p.kind == OPEN) + 1
+    groups = _groups(value)
+    last = groups[-1] if groups[-1][1] == len(value) - 1 and value[groups[0][0]].text == "[" else groups[0]
+    opening = last[0] + 1  # of an element that is called, the brackets behind it
     return [flat(value[:opening]), *_inside(value[opening:-1], indent + 4), value[-1].text]
 
 

@@ -225,6 +225,7 @@ class Given:
 
     role    as in `tree.Parameter`; "rest" takes all that come
     fixed   whether the interface calls it so
+    kind    its annotation, if it has one
     """
 
     name: Name | Word
@@ -232,6 +233,7 @@ class Given:
     role: str = ""
     tensor: str = ""
     fixed: bool = False
+    kind: str = ""
 
     @property
     def parameter(self) -> Parameter:

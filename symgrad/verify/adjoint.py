@@ -79,12 +79,16 @@ def drawn(
     rng: np.random.Generator,
     full: bool = False,
     options: Mapping[str, Any] | None = None,
+    operations: int = COST,
 ) -> Iterator[Case]:
-    """Calls at real sizes, of one distribution after the other; nothing where that takes too long."""
+    """Calls at real sizes, of one distribution after the other; nothing where that takes too long.
+
+    operations  how many a call may have
+    """
     options = next(_options(function, True)) if options is None else options
     packs = dict.fromkeys(function.packs, (3, 17) if is_pointwise(function) else (3,))
     # a fallback of Python loops takes microseconds per point: real sizes only where that is affordable
-    limit = COST * (5 if full else 1)
+    limit = operations * (5 if full else 1)
     sizes = {**packs, **choose(function, options, rng, limit, (LARGE, MEDIUM, (2, 3, 3, 4, 4, 5)), largest=True)}
     if fitting(function, sizes, options) and sum(map(prod, boxes(function, sizes, options))) <= limit:
         yield from draws_at(function, rng, sizes, options)
@@ -111,7 +115,7 @@ def draws_at(
 def _attempt(
     function: Function, artefact: Artefact, rng: np.random.Generator, full: bool, options: Mapping[str, Any]
 ) -> str | None:
-    for case in drawn(function, rng, full, options):
+    for case in drawn(function, rng, full, options, getattr(artefact, "operations", COST)):
         inputs: Mapping[str, Any] = case.inputs
         out, saved = artefact.forward(*inputs.values(), **case.options)
         outs = out if len(function.outputs) > 1 else (out,)

@@ -16,12 +16,14 @@ from .adjoint import KINDS, Artefact, draws_at
 from .cases import Case
 from .jax_calls import jax_faults
 from .torch_calls import torch_c_faults, torch_faults
+from .triton_calls import triton_faults
 
 PACK = (2, 3)  # points: what takes its axes for one is seen
 FAULTS: Mapping[str, Callable[[Function, Any, Case, Case | None, int], Iterator[tuple[str, str]]]] = {
     "torch": torch_faults,
     "torch_c": torch_c_faults,
     "jax": jax_faults,
+    "triton": triton_faults,
 }
 
 

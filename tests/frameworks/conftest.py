@@ -35,6 +35,12 @@ def torch(pytestconfig, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def triton(pytestconfig, torch):
+    """Triton, which compiles kernels here; they are interpreted in another process."""
+    return framework("triton", pytestconfig)
+
+
+@pytest.fixture(scope="session")
 def jax(pytestconfig):
     """JAX, in 64 bits."""
     module = framework("jax", pytestconfig)

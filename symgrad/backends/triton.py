@@ -1,0 +1,277 @@
+"""Triton: fused kernels for forward and backward, launched by two custom operators of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from ..errors import UnsupportedError
+from ..expr import Expr, product, ref, refs, substitute
+from ..ir import Dtype, Tensor, covers
+from ..plan import Program
+from ..plan.kernels import Kernel, kernels
+from ..plan.loops import flatten, size_names
+from ..plan.program import Procedure
+from ..records import replace
+from ..source import python as py
+from ..source.layout import listed
+from ..source.python import Assign, Def, Do, Expression, Name, Word, bare, call, method
+from . import primitives
+from .base import Artefact
+from .handwritten import handwritten
+from .options import PAIR
+from .python_checks import RangeCheck, checked_options, inputs_helper, promoted
+from .python_names import PythonLanguage
+from .python_sizes import size
+from .python_statements import named, needed
+from .torch import in_range, type_helpers
+from .torch_expressions import TorchExpressions
+from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
+from .triton_helpers import helpers
+from .triton_kernel import KernelText, Surroundings, parts_of, places_of
+from .triton_load import Interpreted
+
+BLOCK, REAL = Word("_BLOCK"), Word("real")
+ADDED = {"sum": "sum", "max": "amax", "min": "amin"}
+
+
+class Triton(PythonLanguage):
+    """The target `triton`."""
+
+    name = dialect = "triton"
+    instead = MappingProxyType({"functions": "It registers forward and backward alone."})
+    executed = "numpy"
+    style = "loops"
+    calls = frozenset[str]()
+
+    def module(self, program: Program, header: Sequence[str]) -> py.Module:
+        """The file as a tree."""
+        primal = program.derivative.primal
+        if not program.derivative.gradients:
+            raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
+        if own := [op.about.name for op in primitives.of(program)]:
+            raise UnsupportedError(f"{primal.name} calls {listed(own)}, which triton does not know. Print torch.")
+        return _File(program).module(header)
+
+    def load(self, program: Program, files: Mapping[str, str]) -> Artefact:
+        """Import the printed text in a process in which triton interprets kernels."""
+        return Interpreted(program, files)
+
+
+class _File(OperatorFile):
+    def __init__(self, program: Program) -> None:
+        flat = flatten(program)
+        self.flat, primal = flat, program.derivative.primal
+        self.names = size_names(program)
+        self.packs: dict[Expr, Expr] = {ref(new): ref(dim) for dim, new in self.names.items() if dim in primal.packs}
+        self.texts = {which: self._texts(flat, getattr(flat, which), which) for which in PAIR}
+        both = ([d.name for d in primal.dims if self.names[d.name] in self._used(self.texts[w], flat)] for w in PAIR)
+        backward = self.texts[PAIR[1]]
+        read = {n for t in backward for n in (*t.numbers, *self._extents(t, flat))}
+        super().__init__(program, (next(both), next(both)), [*read], [n for t in backward for n in t.presence])
+
+    def _texts(self, flat: Program, procedure: Procedure, which: str) -> list[KernelText]:
+        """The kernels of forward or of backward."""
+        primal, found = flat.derivative.primal, kernels(flat, procedure)
+        own = {gradient: name for name, gradient in flat.derivative.gradients}
+        optional = [n for n in primal.inputs if flat.table[n].optional]
+        options = {o.name: o.dtype for o in primal.options}
+        gradients = own if which != PAIR[0] else {}
+        where = primal.name, flat.table_of(procedure), [*self.names.values()], options
+        around = Surroundings("", *where, optional, procedure.reads, gradients)
+        called = [f"_{which}_kernel" if len(found) == 1 else f"_{which}_{k.results[0]}_kernel" for k in found]
+        return [KernelText(k, replace(around, name=name)) for k, name in zip(found, called, strict=True)]
+
+    @staticmethod
+    def _extents(text: KernelText, flat: Program) -> set[str]:
+        """The sizes and options that a launch speaks of, besides those that are passed."""
+        kernel = text.kernel
+        shapes = [e for n in (*kernel.results, *kernel.parts) for e in flat.table[n].shape]
+        return {r.name for e in (*shapes, *dict(kernel.rows).values(), *dict(kernel.lanes).values()) for r in refs(e)}
+
+    def _used(self, texts: Sequence[KernelText], flat: Program) -> set[str]:
+        return {n for t in texts for n in (*t.sizes, *self._extents(t, flat))}
+
+    def module(self, header: Sequence[str]) -> py.Module:
+        """The file as a tree."""
+        own = handwritten("triton")
+        checks = [inputs_helper(self.program, self._in_range, promoted(self.primal)), *type_helpers(self.primal)]
+        about = (self.results_doc(), *self.arguments_doc())
+        public = Def(Name(self.primal.name), tuple(self.parameters()), self._call(), about, public=True)
+        texts = [text.function for which in PAIR for text in self.texts[which]]
+        between: list[py.Statement] = [py.Space(), py.Space()]
+        body: list[py.Definition | py.Statement] = [
+            py.Space(),
+            Assign(Word("_NAME"), py.text(self.primal.name)),
+            OPERATOR,
+        ]
+        whole = [self.forward_operator(), self.results_maker(), self.backward_operator(), self.gradients_maker()]
+        body += [own["_BLOCK"]] if "_BLOCK" in py.words_in(whole) else []
+        body += [own["_LARGEST"]] if "_block" in py.words_in(whole) else []
+        body += [public, *texts, *whole, self.keeper(), self.differentiator(), own["_refuse"], *between, *REGISTERED]
+        found = [*checks]
+        found += helpers(self.primal.name, py.words_in(texts), self.program)
+        tables = {**handwritten("torch"), **own}
+        words = {*py.words_in(found, body)} - {"_refuse", "_BLOCK", "_LARGEST", "_NAME"}
+        done: set[str] = set()
+        while more := [w for w in tables if w in words - done]:
+            found += [tables[w] for w in more]
+            done |= {*more}
+            words |= {*py.words_in([tables[w] for w in more])} - {"_BLOCK", "_LARGEST", "_NAME"}
+        modules = [m for m in ("functools", "math") if m in py.words_in(body, found)]
+        triton = (py.Import("torch"), py.Import("triton"), py.Import("triton.language", "tl"))
+        return py.Module(tuple(header), (tuple(map(py.Import, modules)), triton), (public.name,), (*body, *found))
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What it computes with, and what is raised."""
+        said = [*super().errors, "Half precision is computed in float32. Kernels run on a GPU, or in the interpreter."]
+        said += ["On a GPU what is read at a subscript out of range is NaN."] if self.program.indexed else []
+        return tuple(said)
+
+    def _in_range(self, primal: object, check: RangeCheck) -> py.Block:
+        return in_range(self.primal, check, TorchExpressions(check.name, self.options))
+
+    def _call(self) -> py.Block:
+        outputs: list[Expression] = [*named(self.primal.outputs)]
+        inputs = named(self.primal.inputs)
+        result: Expression = call("_forward", *inputs, *named(self.options))
+        if self.hidden:
+            count = len(outputs)
+            result = py.Element(result, (py.integer(0) if count == 1 else py.Cut(stop=py.integer(count)),))
+        checked = call("_inputs", *inputs, *named(checked_options(self.program)))
+        return [Assign(bare(inputs), checked), py.Return(result)]
+
+    # memory
+
+    def empty(self, tensor: Tensor, like: Name, *flags: Expression) -> Expression:
+        """Memory: of what is computed on the way in the type in which kernels compute."""
+        found = super().empty(tensor, like, *flags)
+        assert isinstance(found, py.Call)
+        if tensor.dtype == Dtype.REAL and tensor.name not in (*self.primal.outputs, *self.gradient_names.values()):
+            found = replace(found, arguments=(*found.arguments, py.Keyword("dtype", call("_precision", like))))
+        if tensor.name in self._unfilled:
+            found = replace(found, function=py.Attribute(like, "new_zeros"))
+        return found
+
+    @property
+    def _unfilled(self) -> set[str]:
+        """The results of which kernels do not write every element."""
+        found = set()
+        for text in (t for which in PAIR for t in self.texts[which]):
+            for step in text.kernel.steps:
+                one = {e.subscripts: replace(e, where=None, when=()) for e in reversed(step.equations)}
+                plain = {s: e for s, e in one.items() if not any(r.name in self.flat.table for x in s for r in refs(x))}
+                if step.target not in text.kernel.scattered and not covers(
+                    plain.values(), self.flat.table[step.target].shape
+                ):
+                    found.add(step.target)
+        return found
+
+    # launches
+
+    def computed(self) -> list[py.Statement]:
+        return self._launches(PAIR[0], Name(self.like or self.primal.inputs[0]), self.primal.inputs)
+
+    def differentiated(self) -> list[py.Statement]:
+        return self._launches(PAIR[1], Name(self.seeds[0]), (*self.program.saved, *self.seeds))
+
+    def _launches(self, which: str, like: Name, given: Sequence[str]) -> list[py.Statement]:
+        texts = self.texts[which]
+        read = [n for n in given if any(n in t.read for t in texts)]
+        found: list[py.Statement] = []
+        if read:
+            value = call("_stored", *named(read))
+            found.append(Assign(py.targets(named(read)), value))
+        launched = [line for text in texts for line in self._launch(text, which, like)]
+        if REAL.name in py.words_in(launched):
+            found.append(Assign(REAL, call("_precision", like)))
+        return [*found, *launched]
+
+    def _size(self, extent: Expr) -> Expression:
+        return size(substitute(extent, self.packs))
+
+    def _launch(self, text: KernelText, which: str, like: Name) -> list[py.Statement]:
+        kernel = text.kernel
+        lines: list[py.Statement] = []
+        there = {*self.results, *self.gradient_names.values()}
+        for name in kernel.results:
+            if name not in there:
+                lines.append(Assign(Name(name), self.empty(self.program.table[name], like)))
+        rows = self._size(product(extent for _, extent in kernel.rows))
+        grid: Expression = rows if kernel.rows else py.integer(1)
+        if kernel.flat:
+            grid = call("triton.cdiv", rows, BLOCK)
+        elif kernel.strided:
+            lines.append(Assign(Word("programs"), call("_programs", rows, like)))
+            grid = Word("programs")
+        if kernel.flat and kernel.parts:
+            lines.append(Assign(Word("programs"), grid))
+            grid = Word("programs")
+        after: list[py.Statement] = []
+        for name in kernel.parts:
+            lines.append(Assign(Name(parts_of(name)), self._parts(kernel, name, like)))
+            (how,) = {e.reduce for s in kernel.steps if s.target == name for e in s.equations}
+            rest = 1 if self._by_program(kernel, name) else len(kernel.rows) - len(kernel.left(name))
+            axes = py.integer(0) if rest == 1 else py.Several(tuple(map(py.integer, range(rest))))
+            total = method(Name(parts_of(name)), ADDED[how], dim=axes)
+            if self.program.table[name].shape != self.flat.table[name].shape:  # a pack has its axes again
+                total = method(total, "view", py.Attribute(Name(name), "shape"))
+            after += self._asked(name, [Do(method(Name(name), "copy_", total))])
+        for name in kernel.scattered:
+            (box,) = {e.box for s in kernel.steps if s.target == name for e in s.equations}
+            shape = py.Several(tuple(self._size(extent) for _, extent in box))
+            lines.append(Assign(Name(parts_of(name)), method(like, "new_empty", shape, dtype=REAL)))
+            lines.append(Assign(Name(places_of(name)), method(like, "new_empty", shape, dtype=Word("torch.int64"))))
+            added = call("_scattered", Name(name), Name(places_of(name)), Name(parts_of(name)))
+            after += self._asked(name, [Do(added)])
+        lines += [*self._blocks(text), *self._call_of(text, grid), *after]
+        serves = {g for s in kernel.steps if s.target in kernel.results for g in s.serves}
+        if serves and serves < {*self.gradient_names.values()}:
+            places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in serves]
+            return [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
+        return lines
+
+    def _by_program(self, kernel: Kernel, name: str) -> bool:
+        """Whether there is one part of a sum for each program; else there is one for each row."""
+        return kernel.flat or kernel.strided and kernel.sums_all(name)
+
+    def _parts(self, kernel: Kernel, name: str, like: Name) -> Expression:
+        """Memory for the parts of a sum."""
+        left = kernel.left(name)
+        before: list[Expression] = [Word("programs")]
+        if not self._by_program(kernel, name):
+            before = [self._size(extent) for i, extent in kernel.rows if (i, extent) not in left]
+        shape = py.Several((*before, *map(self._size, self.flat.table[name].shape)))
+        return method(like, "new_empty", shape, dtype=REAL)
+
+    def _asked(self, name: str, lines: list[py.Statement]) -> list[py.Statement]:
+        """What is done about a gradient only if it is needed."""
+        own = {g: n for n, g in self.gradient_names.items()}
+        return [py.If(self.need(own[name]), lines)] if name in own else lines
+
+    def _blocks(self, text: KernelText) -> list[py.Statement]:
+        """How large the blocks of lanes are."""
+        return [
+            Assign(Word(text.block(i).name.lower()), call("_block", self._size(extent)))
+            for i, extent in text.kernel.lanes
+            if text.block(i) in text.blocks
+        ]
+
+    def _call_of(self, text: KernelText, grid: Expression) -> list[py.Statement]:
+        positional = [*named([*text.read, *text.written])]
+        positional += [self._size(ref(n)) for n in text.sizes]
+        positional += [Name(n) for n in text.numbers if text.around.options[n] != Dtype.REAL]
+        options = {n: Name(n) for n in text.numbers if text.around.options[n] == Dtype.REAL}
+        keywords: dict[str, Expression] = {**options, **{f"has_{n}": Word(f"has_{n}") for n in text.presence}}
+        own = {g: n for n, g in self.gradient_names.items()}
+        keywords |= {text.flag(g).name: self.need(own[g]) for g in text.flags}
+        elements: list[Expression] = []
+        for word in text.blocks:
+            value = BLOCK if word == text.word("BLOCK") else Word(word.name.lower())
+            keywords[word.name] = value
+            elements.append(value)
+        keywords |= {text.real.name: call("_kind", REAL)} if text.uses_real else {}
+        keywords |= {"num_warps": call("_warps", py.joined("mul", elements))} if elements else {}
+        launch = Assign(Word("grid"), py.Several((grid,)))
+        return [launch, Do(call(py.Element(Word(text.around.name), (Word("grid"),)), *positional, **keywords))]

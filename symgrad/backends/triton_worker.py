@@ -1,0 +1,243 @@
+"""The process that imports printed files for triton: it interprets their kernels, or compiles them.
+
+An access outside of the tensors of a launch is an error, each tensor lies apart from the others, and what a mask leaves
+out without saying what else is there is NaN: on a GPU it is anything.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import pickle
+import sys
+from collections.abc import Sequence
+from types import ModuleType, SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime import interpreter
+
+from .frameworks import TorchArtefact
+from .python_names import module_from
+
+APART = 4096  # elements around each tensor of a launch
+SMALL, FEW = 4, 64  # elements in a block, so that there are several of few
+KINDS = {torch.float64: "*fp64", torch.float32: "*fp32", torch.int64: "*i64", torch.bool: "*i1",
+         torch.float16: "*fp16", torch.bfloat16: "*bf16"}  # fmt: skip
+
+
+class Here(TorchArtefact):
+    """A loaded file, as the check calls it."""
+
+    def __init__(self, module: ModuleType, name: str, reals: Sequence[bool], outputs: Sequence[bool]) -> None:
+        self.module = module
+        table = {f"i{k}": SimpleNamespace(dtype="real" if real else "int") for k, real in enumerate(reals)}
+        table |= {f"o{k}": SimpleNamespace(dtype="real" if real else "int") for k, real in enumerate(outputs)}
+        inputs = tuple(n for n in table if n.startswith("i"))
+        shown = tuple(n for n in table if n.startswith("o"))
+        self._primal: Any = SimpleNamespace(name=name, inputs=inputs, outputs=shown, table=table)
+        self._beside, self._said = {}, name
+
+
+class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no types
+    """A launch, each of whose tensors is a copy with room around it."""
+
+    bounds: ClassVar[tuple[Any, Any]] = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+    launched: ClassVar[dict[str, tuple[Any, ...]]] = {}
+
+    def _init_args_hst(self, args_dev: Any, kwargs: Any) -> Any:
+        self.copies: list[tuple[Any, Any, int]] = []
+        args, named = [*map(self._copied, args_dev)], {k: self._copied(v) for k, v in kwargs.items()}
+        ends = sorted((t.data_ptr(), t.data_ptr() + reach * t.element_size()) for _, t, reach in self.copies)
+        starts, stops = [start for start, _ in ends], [stop for _, stop in ends]
+        Guarded.bounds = np.array(starts, np.uint64), np.array(stops, np.uint64)
+        passed = {**dict(zip(self.arg_names, args, strict=False)), **named}
+        Guarded.launched[self.fn.__name__] = tuple(self._told(n, v) for n, v in passed.items() if n in self.arg_names)
+        return args, named
+
+    def _copied(self, value: Any) -> Any:
+        if not torch.is_tensor(value):
+            return value
+        reach = 1 + sum((n - 1) * stride for n, stride in zip(value.shape, value.stride(), strict=True))
+        reach = reach if value.numel() else 0
+        wide = value.new_full((reach + 2 * APART,), float("nan") if value.is_floating_point() else 1)
+        wide[APART : APART + reach].copy_(value.as_strided((reach,), (1,)))
+        own = wide.as_strided(value.shape, value.stride(), APART)  # it lies in memory as it did
+        self.copies.append((value, own, reach))
+        return own
+
+    def _told(self, name: str, value: Any) -> tuple[str, str, Any]:
+        if name in self.constexprs or value is None:
+            return name, "constexpr", str(value) if isinstance(value, tl.dtype) else value
+        if torch.is_tensor(value):
+            return name, KINDS[value.dtype], None
+        return name, "i64", None
+
+    def _restore_args_dev(self, *args: Any) -> None:
+        for value, own, _ in self.copies:
+            if not torch.equal(_bytes(value), _bytes(own)):
+                value.copy_(own)  # torch counts what is written to
+
+
+def _bytes(value: Any) -> Any:
+    return torch.ravel(value).clone(memory_format=torch.contiguous_format).view(torch.uint8)
+
+
+def _inside(pointers: Any, mask: Any, size: int, said: str) -> None:
+    places = np.asarray(pointers)[np.broadcast_to(np.asarray(mask, bool), np.shape(pointers))].astype(np.uint64)
+    starts, ends = Guarded.bounds
+    at = np.searchsorted(starts, places, side="right") - 1
+    if places.size and ((at < 0).any() or (places + np.uint64(size) > ends[at]).any()):
+        raise IndexError(f"a kernel {said} outside of its tensors")
+
+
+def _condition(mask: Any) -> Any:
+    """A mask; the interpreter has integers where one condition for all elements is part of it."""
+    return interpreter.TensorHandle(np.asarray(mask.data, bool), tl.int1)
+
+
+def _guard() -> None:
+    """Make the interpreter look at every access."""
+    builder = interpreter.InterpreterBuilder
+    load, store = builder.create_masked_load, builder.create_masked_store
+
+    def loads(self: Any, pointers: Any, mask: Any, other: Any, *rest: Any) -> Any:
+        kind, mask = pointers.get_element_ty(), _condition(mask)
+        size = max(kind.primitive_bitwidth // 8, 1)
+        _inside(pointers.data, mask.data, size, "reads")
+        if other is None and np.size(pointers.data) > 1 and not np.all(mask.data):  # of one, it takes 0 for nothing
+            number = interpreter._get_np_dtype(kind)
+            unset = (
+                np.nan if np.issubdtype(number, np.floating) else np.iinfo(number).max if number != np.bool_ else True
+            )
+            other = interpreter.TensorHandle(np.full(np.shape(pointers.data), unset, number), kind)
+        return load(self, pointers, mask, other, *rest)
+
+    def stores(self: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
+        size, mask = max(pointers.get_element_ty().primitive_bitwidth // 8, 1), _condition(mask)
+        _inside(pointers.data, mask.data, size, "writes")
+        return store(self, pointers, value, mask, *rest)
+
+    builder.create_masked_load, builder.create_masked_store = loads, stores
+    interpreter.GridExecutor = Guarded
+
+
+class Worker:
+    """What is kept from one question to the next."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, Any] = {}
+        self.count = 0
+
+    def _keep(self, value: Any) -> int:
+        self.count += 1
+        self.kept[self.count] = value
+        return self.count
+
+    def load(self, path: str, text: str, name: str, reals: Any, outputs: Any) -> int:
+        """Import a file."""
+        # torch knows operators by name, and theirs is that of the module: another one for each that is loaded
+        module = module_from(f"{path.removesuffix('.py')}_{self.count}.py", text)
+        return self._keep(Here(module, name, reals, outputs))
+
+    def forward(self, own: int, inputs: Any, options: Any) -> tuple[Any, int]:
+        """The outputs, and the number of what is saved."""
+        arrays = [*map(_decoded, inputs)]
+        before = [None if a is None else a.tobytes() for a in arrays]
+        blocks = self.kept[own].module.__dict__
+        blocks["_BLOCK"] = SMALL if all(a is None or a.size <= FEW for a in arrays) else 16 * FEW
+        found, saved = self.kept[own].forward(*arrays, **options)
+        if before != [None if a is None else a.tobytes() for a in arrays]:
+            raise RuntimeError("forward writes to an input")
+        return found, self._keep((own, saved))
+
+    def backward(self, number: int, seeds: Any, count: int, needs: Any) -> Any:
+        """The gradients."""
+        own, saved = self.kept[number]
+        given = [*map(_decoded, seeds)]
+        return self.kept[own].backward(saved, tuple(given) if count > 1 else given[0], needs)
+
+    def call(self, own: int, module: str, function: str, given: Any) -> Any:
+        """What a function of a module gives."""
+        return getattr(importlib.import_module(module), function)(self.kept[own], *given)
+
+    def launched(self, own: int) -> Any:
+        """What kernels were launched with."""
+        names = {n for n, f in vars(self.kept[own].module).items() if n.startswith("_") and hasattr(f, "arg_names")}
+        return {n: given for n, given in Guarded.launched.items() if n in names}
+
+    def compile(self, path: str, text: str, launched: Any, targets: Sequence[int]) -> list[tuple[str, str]]:
+        """The kernels that do not compile, and why."""
+        self.count += 1
+        module = module_from(f"{path.removesuffix('.py')}_{self.count}.py", text)
+        found = []
+        for name, given in launched.items():
+            kinds = {n: kind for n, kind, _ in given}
+            constants = {n: _dtype(value) for n, kind, value in given if kind == "constexpr"}
+            for target in targets:
+                try:
+                    triton.compile(
+                        ASTSource(getattr(module, name), kinds, constants), target=GPUTarget("cuda", target, 32)
+                    )
+                except Exception as error:
+                    found.append((name, f"does not compile for sm_{target}: {type(error).__name__}: {error}"))
+        return found
+
+
+def _dtype(value: Any) -> Any:
+    return {"fp64": tl.float64, "fp32": tl.float32}.get(value, value) if isinstance(value, str) else value
+
+
+def _decoded(value: Any) -> Any:
+    """An array as it lies in memory."""
+    if value is None:
+        return None
+    array, shape, strides = value
+    if strides == array.strides or not array.size:
+        return array
+    size = array.itemsize
+    reach = [(n - 1) * stride // size for n, stride in zip(shape, strides, strict=True)]
+    first = -sum(r for r in reach if r < 0)
+    memory = np.zeros(first + sum(r for r in reach if r > 0) + 1, array.dtype)
+    view = np.lib.stride_tricks.as_strided(memory[first:], shape, strides)
+    view[...] = array
+    return view
+
+
+def main() -> None:
+    """Answer until there is nobody who asks."""
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr
+    np.seterr(all="ignore")  # as a GPU does
+    worker = Worker()
+    if triton.knobs.runtime.interpret:
+        _guard()
+    while True:
+        try:
+            dropped, what, given = pickle.load(questions)
+        except EOFError:
+            return
+        for number in dropped:
+            worker.kept.pop(number, None)
+        try:
+            said: tuple[bool, Any] = True, getattr(worker, what)(*given)
+        except Exception as error:
+            said = False, _plain(error)
+        pickle.dump(said, answers)
+        answers.flush()
+
+
+def _plain(error: Exception) -> Exception:
+    """An error that another process understands."""
+    name = type(error).__name__
+    kind = getattr(builtins, name, None)
+    return kind(str(error)) if isinstance(kind, type) else RuntimeError(f"{name}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""Program -> kernels: the style of plan that a GPU runs, from the steps that loops are made of. Read `kernels` first.
+
+A kernel is a grid of programs. What is a loop in C is one of three things here:
+
+    rows    a loop whose turns do not need each other: programs, of one row each, or of every n-th one
+    lanes   an axis that something is summed over which is read along the same axis again: in full in each program
+    flat    rows without lanes: elements by number, a block of them in each program
+
+A sum over rows is one of parts: each program writes its own, and they are added up in one order.
+"""
+
+from __future__ import annotations
+
+from .axes import named_alike
+from .data import Kernel
+from .stages import kernels, picks

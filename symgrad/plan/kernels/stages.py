@@ -1,0 +1,224 @@
+"""Steps -> kernels: what is computed in one launch, and what waits for the memory of another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ...errors import UnsupportedError
+from ...expr import ZERO, Index, Ref, index, indices, ref, refs
+from ...expr.names import fresh_letters
+from ...ir import Equation, disjoint, show_equation, writes_once
+from ...records import replace
+from ..program import Item, Procedure, Program, Step
+from .axes import named_alike
+from .data import Kernel, box_of
+
+ADDED = ("sum", "max", "min")  # reductions of which there may be parts
+OTHERS = "Print torch, or torch_c: --to torch."
+
+
+def kernels(program: Program, procedure: Procedure) -> tuple[Kernel, ...]:
+    """The kernels of forward or of backward, in order; each reads what those before it have written.
+
+    program  without packs: what `flatten` returns
+    """
+    kept = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
+    return tuple(_Stages(program, procedure, kept).found())
+
+
+class _Stages:
+    """The kernels of one procedure.
+
+    parts      the sums over rows
+    scattered  what is added up at places that are data
+    stored     what must be in memory: `kept` in the end, or for the reader of another element or of a whole sum
+    lanes      the indices that are in full in a program
+    """
+
+    def __init__(self, program: Program, procedure: Procedure, kept: Collection[str]) -> None:
+        self.name, self.table = program.derivative.primal.name, program.table_of(procedure)
+        self.facts, self.kept = program.derivative.function.facts, kept
+        named = {i.name for e in procedure.equations for i, _ in e.box}
+        self.taken = program.names - named
+        self.letters = fresh_letters(program.names)
+        self.steps = named_alike([*map(self._step, procedure.steps)], self.taken)
+        self.of = {step.target: step for step in self.steps}
+        equations = [e for step in self.steps for e in step.equations]
+        self.order = [i for e in equations for i, _ in e.box]
+        self.extents = box_of(equations)
+        self.lanes = self._lanes()
+        self.parts = {s.target for s in self.steps if any(self._over_rows(e) for e in s.equations)}
+        self.scattered = {s.target for s in self.steps if self._is_scattered(s)}
+        self.moved = {t for t in self.of if self._is_read_elsewhere(t, equations)}
+        self.stored = {*kept, *self.parts, *self.scattered, *self.moved} & self.of.keys()
+        for step in self.steps:
+            self._refuse_mixed(step)
+
+    # what kernels hold
+
+    def _step(self, item: Item) -> Step:
+        """A step that they hold; where it writes at a place that is data alone, 0 is written elsewhere."""
+        if not isinstance(item, Step):
+            raise self._refusal(f"{', '.join(item.targets)} are a recurrence, and triton has no loop over time yet")
+        for e in item.equations:
+            if e.matrix is not None or e.reduce not in ("none", *ADDED):
+                raise self._refusal(f"triton has no {e.reduce}, as in {show_equation(e)}")
+            arrays = [r for r in e.reads if r.name in self.table and r.subscripts]
+            if e.reduced and arrays and not any(self._is_walked(r, e) for r in arrays):
+                said = "reads each element of its arrays many times, as products of matrices and windows do"
+                raise self._refusal(f"{show_equation(e)} {said}; triton has no tiles for that yet")
+        first, *others = item.equations
+        places = [k for k, s in enumerate(first.subscripts) if self._is_data(s)]
+        rest = [s for k, s in enumerate(first.subscripts) if k not in places]
+        if others or len(places) != 1 or first.reduced or not all(isinstance(s, Index) for s in rest):
+            return item
+        if {*indices(*rest)} != {i for i, _ in first.box}:
+            return item
+        (place,), j = places, index(next(self.letters))
+        subscripts = (*first.subscripts[:place], j, *first.subscripts[place + 1 :])
+        box = (*first.box, (j, self.table[item.target].shape[place]))
+        zeros = Equation(item.target, subscripts, "none", ZERO, box, None, first.when)
+        return replace(item, equations=(zeros, first))
+
+    def _is_walked(self, element: Ref, e: Equation) -> bool:
+        """Whether an equation reads another element at each of its points, but for places that are data."""
+        alone = {s for r in (element, *refs(*element.subscripts)) for s in r.subscripts if isinstance(s, Index)}
+        pseudo = Equation(element.name, element.subscripts, "none", ZERO, e.box)
+        return alone >= {i for i, _ in e.box} or pseudo.reduced == () and writes_once(pseudo, self.facts)
+
+    def _refusal(self, said: str) -> UnsupportedError:
+        return UnsupportedError(f"{self.name}: {said}. {OTHERS}")
+
+    def _is_data(self, subscript: object) -> bool:
+        """Whether elements of tensors tell a subscript."""
+        return any(r.name in self.table for r in refs(subscript))  # type: ignore[arg-type]
+
+    def _is_scattered(self, step: Step) -> bool:
+        """Whether different programs may add to one element; what is picked of the elements that a program has in full
+        is none of them."""
+        first, *others = step.equations
+        if all(not any(map(self._is_data, e.subscripts)) for e in step.equations):
+            distinct = {e.subscripts for e in step.equations}
+            once = all(writes_once(e, self.facts) or e.reduced for e in step.equations)
+            return not once or len(distinct) > 1 and not disjoint(step.equations, self.facts)
+        return any(map(self._is_data, first.subscripts)) or not all(picks(first, e) for e in others)
+
+    def _refuse_mixed(self, step: Step) -> None:
+        """Parts are added up by the one who calls kernels, and nothing else."""
+        several = len(step.equations) > 1
+        if step.target in self.scattered and (several or step.equations[0].reduced):
+            raise self._refusal(f"several rows add to one element in more than one term, as {_shown(step)}")
+        rows = {frozenset(i for i, _ in e.reduced if i not in self.lanes) for e in step.equations}
+        ways = {e.reduce for e in step.equations}
+        if step.target in self.parts and (len(rows) > 1 or len(ways) > 1):
+            raise self._refusal(f"triton has no sum over rows beside other terms, as {_shown(step)}")
+
+    # rows and lanes
+
+    def _lanes(self) -> list[Index]:
+        """What something is reduced over that is read along it again. Without such an index the last one of a sum that
+        leaves some, or of that beside which something is computed for each row; elements need none."""
+        readers: dict[str, list[Step]] = {}
+        for step in self.steps:
+            for name in {r.name for e in step.equations for r in e.reads}:
+                readers.setdefault(name, []).append(step)
+        found: dict[Index, None] = {}
+        everything = [(step, e) for step in self.steps for e in step.equations]
+        for step, e in everything:
+            boxes = {i for reader in _below(step, readers) for other in reader.equations for i, _ in other.box}
+            found |= {i: None for i, _ in e.reduced if i in boxes}
+        if not found:
+            widest = max((e for _, e in everything), key=lambda e: len(e.box), default=None)
+            some = [e for _, e in everything if e.reduced and e.shown]
+            beside = (
+                any(0 < len(e.box) < len(widest.box) for s, e in everything if s.target in readers) if widest else 0
+            )
+            for e in [*some, *([widest] if widest and beside else [])][:1]:
+                last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
+                reduced = {i for i, _ in e.reduced}
+                windows = [i for r in e.reads for s in r.subscripts if not isinstance(s, Index) for i in indices(s)]
+                own = [i for i in indices(*last) if i in reduced] or [*indices(*last)[-1:]]
+                found |= dict.fromkeys((*own, *(i for i in windows if i in reduced)))
+        return sorted(found, key=self._place)
+
+    def _place(self, i: Index) -> tuple[int, int]:
+        """Where an index stands in the tensors that it runs along, the last of them on the right."""
+        elements = [r for s in self.steps for e in s.equations for r in (ref(e.target, *e.subscripts), *e.reads)]
+        return max((r.subscripts.index(i) for r in elements if i in r.subscripts), default=0), self.order.index(i)
+
+    def _over_rows(self, e: Equation) -> bool:
+        return any(i not in self.lanes for i, _ in e.reduced)
+
+    def _rows(self, step: Step) -> frozenset[Index]:
+        """The rows of the kernel that writes it."""
+        return frozenset(i for e in step.equations for i, _ in e.box if i not in self.lanes)
+
+    # memory
+
+    def _is_read_elsewhere(self, target: str, equations: Sequence[Equation]) -> bool:
+        """Whether somebody reads another element than the one that is computed at the same point."""
+        written = {e.subscripts for e in self.of[target].equations}
+        return any(r.subscripts not in written for e in equations for r in e.reads if r.name == target)
+
+    def found(self) -> Iterator[Kernel]:
+        """The kernels."""
+        waiting = [step for step in self.steps if step.target in self.stored]
+        done: set[str] = set()
+        while waiting:
+            rows = self._rows(next(s for s in waiting if self._is_ready(s, done, set())))
+            own: set[str] = set()
+            for step in waiting:
+                if self._rows(step) == rows and self._is_ready(step, done, own):
+                    own.add(step.target)
+            waiting = [s for s in waiting if s.target not in own]
+            yield self._kernel(rows, own, done)
+            done |= own
+
+    def _needed(self, target: str) -> Iterator[str]:
+        """What of the steps is read for it, in memory or not."""
+        seen, stack = set[str](), [target]
+        while stack:
+            for name in (r.name for e in self.of[stack.pop()].equations for r in e.reads):
+                if name in self.of and name not in seen:
+                    seen.add(name)
+                    yield name
+                    stack += [] if name in self.stored else [name]
+
+    def _is_ready(self, step: Step, done: Collection[str], own: set[str]) -> bool:
+        here = own - self.parts - self.scattered - self.moved  # in registers
+        return all(n in done or n in here or n not in self.stored for n in self._needed(step.target))
+
+    def _kernel(self, rows: Collection[Index], own: set[str], done: set[str]) -> Kernel:
+        needed = {n for target in own for n in self._needed(target)} - done
+        steps = tuple(step for step in self.steps if step.target in own | needed)
+        there = {i for step in steps for e in step.equations for i, _ in e.box}
+        box, lanes = (
+            tuple((i, self.extents[i]) for i in sorted(some, key=self._place))
+            for some in (rows, there.intersection(self.lanes))
+        )
+        results = tuple(step.target for step in steps if step.target in own)
+        parts, scattered = (tuple(n for n in results if n in some) for some in (self.parts, self.scattered))
+        return Kernel(box, lanes, steps, results, parts, scattered)
+
+
+def picks(whole: Equation, e: Equation) -> bool:
+    """Whether an equation adds to the element of a row that its subscript names: `grad[i,target[i]]` of `grad[i,j]`."""
+    pairs = [*zip(whole.subscripts, e.subscripts, strict=True)]
+    moved = [a for a, b in pairs if a is not b]
+    free = {i for i, _ in e.box} <= {*indices(*(b for a, b in pairs if a is b))}
+    return free and not e.reduced and all(isinstance(a, Index) for a in moved)
+
+
+def _below(step: Step, readers: Mapping[str, Sequence[Step]]) -> Iterator[Step]:
+    """Every step that reads it, or what is computed of it."""
+    seen, stack = set[str](), [step.target]
+    while stack:
+        for reader in readers.get(stack.pop(), ()):
+            if reader.target not in seen:
+                seen.add(reader.target)
+                stack.append(reader.target)
+                yield reader
+
+
+def _shown(step: Step) -> str:
+    return "; ".join(map(show_equation, step.equations))

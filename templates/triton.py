@@ -1,0 +1,100 @@
+"""Functions that printed files of triton have."""
+
+import torch
+import triton
+import triton.language as tl
+
+_NAME = ""
+
+_BLOCK = 1024  # elements that a program has of many
+
+_LARGEST = 65536  # elements that a program can hold
+
+
+def _refuse(ctx, *_):
+    raise NotImplementedError(
+        f"{_NAME}: there is no kernel for the gradient of a gradient; "
+        "what symgrad generate prints --to torch has one"
+    )
+
+
+def _stored(*tensors):
+    """Return the tensors as kernels read them; refuse those that are not on a GPU."""
+    for tensor in tensors:
+        on_cpu = tensor is not None and tensor.device.type == "cpu"
+        if on_cpu and not triton.knobs.runtime.interpret:
+            raise ValueError(
+                f"{_NAME}: there is a tensor on the CPU; kernels run on a GPU, or in "
+                "the interpreter: set TRITON_INTERPRET=1 before triton is imported"
+            )
+    return [None if t is None else t.contiguous() for t in tensors]
+
+
+def _precision(tensor):
+    """Return the type in which kernels compute: half precision in float32."""
+    return torch.promote_types(tensor.dtype, torch.float32)
+
+
+def _kind(real):
+    """Return that type in the words of triton."""
+    return tl.float64 if real == torch.float64 else tl.float32
+
+
+def _block(extent):
+    """Return how many elements a program has along an axis that it has in full."""
+    block = triton.next_power_of_2(max(extent, 1))
+    if block > _LARGEST:
+        raise ValueError(
+            f"{_NAME}: a program holds {_LARGEST} elements, and an axis has {extent}; "
+            "what symgrad generate prints --to torch takes any"
+        )
+    return block
+
+
+def _warps(elements):
+    """Return how many warps a program has for so many elements."""
+    return min(max(elements // 256, 4), 32)
+
+
+def _programs(rows, tensor):
+    """Return how many programs share the rows, each with a part of every sum."""
+    if tensor.device.type != "cuda":
+        return max(min(rows, 2), 1)
+    properties = torch.cuda.get_device_properties(tensor.device)
+    return max(min(rows, 4 * properties.multi_processor_count), 1)
+
+
+def _scattered(target, places, terms):
+    """Set the target to the sums of the terms at each place, in one order."""
+    total = terms.new_zeros(target.numel())
+    total.index_put_((places.flatten(),), terms.flatten(), accumulate=True)
+    target.copy_(total.view(target.shape))
+
+
+@triton.jit
+def _expm1(x):
+    """exp(x) - 1: what rounding takes away of u = exp(x), log(u) has lost, too."""
+    u = tl.exp(x)
+    near = u == 1.0
+    far = (x > 30.0) | (x < -40.0)
+    log_u = tl.log(tl.where(near | far, 2.0, u))
+    return tl.where(near, x, tl.where(far, u - 1.0, (u - 1.0) * x / log_u))
+
+
+@triton.jit
+def _log1p(x):
+    """log(1 + x): what rounding takes away of u = 1 + x, u - 1 has lost, too."""
+    u = 1.0 + x
+    near = u == 1.0
+    far = u == float("inf")
+    return tl.where(
+        near, x, tl.where(far, u, tl.log(u) * (x / tl.where(near | far, 1.0, u - 1.0)))
+    )
+
+
+@triton.jit
+def _tanh(x):
+    """tanh(x), by exp(-2 * abs(x)) - 1."""
+    t = _expm1(-2.0 * tl.abs(x))
+    y = -t / (t + 2.0)
+    return tl.where(x < 0.0, -y, tl.where(x == 0.0, x, y))

@@ -1,0 +1,124 @@
+"""Kernels of triton, interpreted: against the oracle, around the sizes of blocks, and with mistakes in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad import library
+from symgrad.backends.python_names import module_from
+from symgrad.errors import UnsupportedError
+from symgrad.pipeline import printed, verified
+
+TEXTS = {
+    "scaled": "scaled(x, a, b, c) = tanh(a*x + b)*sigmoid(c*x)",
+    "softmax": "softmax(x[n]): out[i] = exp(x[i]) / sum[j](exp(x[j]))",
+    "rows": "rows(x[n,d]): out[i,j] = exp(x[i,j]) / sum[k](exp(x[i,k]))",
+    "columns": "columns(x[n,d]): out[i,j] = x[i,j] / sum[k](x[k,j]**2 + 1)",
+    "picked": "picked(x[n,d], t[n]: int): out[i] = x[i,t[i]]**2",
+    "added": "added(x[n], t[n]: int, m[k]): out = sum[i](x[i]*m[t[i]])",
+    "kept": "kept(x[...], keep[...]: bool; p=0.5) = where(keep, x/(1 - p), 0)",
+}
+
+
+def declared(name):
+    return sg.parse(TEXTS[name]) if name in TEXTS else getattr(library, name)
+
+
+pytestmark = pytest.mark.usefixtures("triton")
+
+
+@pytest.mark.parametrize("name", ["scaled", "cross_entropy", "layer_norm"])
+def test_kernels_agree_and_are_operators(name):
+    """Everything that a check asks: half precision, torch.compile, opcheck, compilation for sm_80 and sm_90."""
+    report = sg.check(declared(name), to="triton")
+    assert report.ok, report
+
+
+@pytest.mark.parametrize("name", ["columns", "picked", "added", "kept", "mse_loss", "batch_norm"])
+def test_kernels_agree(name, monkeypatch):
+    monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
+    report = sg.check(declared(name), to="triton")
+    assert report.ok, report
+
+
+SIZES = (0, 1, 3, 4, 5, 7, 8, 9)
+
+
+@pytest.mark.parametrize("name", ["gelu", "rows", "rms_norm", "mse_loss"])
+def test_sizes_around_a_block(name, rng):
+    """Four elements are a block of many; a row is one of a power of two."""
+    f = declared(name)
+    both = [sg.load(f, to=to, check=False) for to in ("triton", "numpy")]
+    reals = sg.vjp(f).primal
+    for size in SIZES:
+        if not size and name != "gelu":
+            continue  # a mean of nothing
+        shapes = {"gelu": [(size,)], "rows": [(3, size)], "rms_norm": [(2, size), (size,)], "mse_loss": [(size,)] * 2}
+        inputs = [rng.standard_normal(shape) for shape in shapes[name]]
+        outs, grads = [], []
+        for one in both:
+            out, saved = one.forward(*inputs)
+            outs.append(out)
+            grads.append(one.backward(saved, np.ones_like(out)))
+        np.testing.assert_allclose(outs[0], outs[1], rtol=1e-12, atol=1e-14, err_msg=f"{name} {size}")
+        for a, b in zip(*grads, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {size}")
+    assert len(reals.inputs) == len(inputs)
+
+
+REFUSED = {
+    "f(x[n,k], w[k,m])[i,j] = sum[l](x[i,l]*w[l,j])": "reads each element of its arrays many times.* --to torch",
+    "f(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]": "are a recurrence, and triton has no loop over time",
+    "f(x[n]): out[i:n-1] = (x[i+1] - x[i])**2": "several rows add to one element in more than one term, as grad_x",
+    "f(x, y) = x**y": "triton has no function pow",
+    "f(x[n]) = prod[i](x[i])": "triton has no prod",
+}
+
+
+@pytest.mark.parametrize("formula", REFUSED)
+def test_what_kernels_do_not_hold_is_refused_by_name(formula):
+    with pytest.raises(UnsupportedError, match=REFUSED[formula]):
+        sg.generate(sg.parse(formula), to="triton", check=False)
+
+
+MISTAKES = (  # in what, what stands there, and what stands there now
+    ("gelu", "mask = b < batch", "mask = b <= batch"),
+    ("gelu", "tl.store(out_ptr + b, out, mask=mask)", "tl.store(out_ptr + b, out)"),
+    ("gelu", "x_ptr + b, mask=mask", "x_ptr + 2 * b, mask=mask"),
+    ("rows", 'tl.where(mask, x, float("-inf"))', "x"),
+    ("rows", 'tl.where(mask, x, float("-inf"))', "tl.where(mask, x, 0.0)"),
+    ("rows", "tl.where(mask, exp_x, 0.0)", "exp_x"),
+    ("rows", "x_ptr + i * d + j", "x_ptr + i * n + j"),
+    ("rows", ", other=0.0", ""),
+    ("rows", "t.contiguous()", "t"),
+    ("rms_norm", "grad_gain += ", "grad_gain = "),
+    ("rms_norm", "tl.num_programs(0)", "1"),
+    ("rms_norm", ".sum(dim=0)", ".amax(dim=0)"),
+    ("rms_norm", "BLOCK_J=block_j", "BLOCK_J=block_j // 2"),
+    ("cross_entropy", "i * c + target", "i * c + target + 1"),
+    ("cross_entropy", "j == target", "j == target + 1"),
+    ("cross_entropy", "accumulate=True", "accumulate=False"),
+)
+
+
+@pytest.mark.parametrize(("name", "before", "after"), MISTAKES)
+def test_a_kernel_with_a_mistake_is_refused(name, before, after, monkeypatch):
+    monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
+    f = declared(name)
+    result = printed(f, "triton")
+    ((path, text),) = result.files.items()
+    assert before in text
+    wrong = replace(result, files={path: text.replace(before, after)})
+    assert verified(f, wrong, wrong.load()).failures
+
+
+def test_tensors_on_the_cpu_are_refused_where_nothing_interprets(torch):
+    ((path, text),) = sg.generate(library.gelu, to="triton", check=False).items()
+    module = module_from(f"cpu_{path}", text)
+    with pytest.raises(ValueError, match="gelu: there is a tensor on the CPU; kernels run on a GPU, or in the interp"):
+        module.gelu(torch.ones(3))
+    assert module.gelu(torch.ones(3, device="meta")).shape == (3,)
