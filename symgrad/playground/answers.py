@@ -87,7 +87,7 @@ def _derived(declaration: Declaration, to: str) -> Answer:
     shown = [Section(name, of[name][0], of[name][1]()) for name in ("function", "jacobian")]
     product = result_blocks(found.single, found.derivative)
     shown.append(Section("product", f"The product J^T v, with v = `{found.v}`", product))
-    return {"html": _html(*shown), "name": found.function.name, "text": _text(declaration)}
+    return {"html": _html(*shown), "name": found.function.name, "text": str(as_function(declaration))}
 
 
 def _explained(declaration: Declaration, to: str) -> Answer:
@@ -122,8 +122,3 @@ ASKS: Mapping[str, Callable[[Declaration, str], Answer]] = {
 
 def _html(*some: Section) -> str:
     return sections(Document("", (), tuple(s for s in some if s.blocks)))
-
-
-def _text(declaration: Declaration) -> str:
-    head, _, body = str(as_function(declaration)).partition("\n")
-    return f"{head}:\n{body}"

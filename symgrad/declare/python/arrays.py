@@ -13,9 +13,9 @@ from typing import Any, ParamSpec
 
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, is_exact, product, show, value_of
+from ...expr.names import is_pack
 from ...later import np
 from ...ops import OPS
-from ..names import is_pack
 from .arithmetic import combined, elementwise, fitted, matmul
 from .branches import instead
 from .graph import Node, Value, constant, value

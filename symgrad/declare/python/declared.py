@@ -15,12 +15,12 @@ from typing import Any, overload
 
 from ...errors import DeclarationError, ShapeError, SymgradError
 from ...expr import Expr, const, ref, show
+from ...expr.names import is_pack
 from ...expr.sizes import equal
 from ...ir import Function, show_element
 from ...later import np
 from ...records import replace
 from ..draft import Draft
-from ..names import is_pack
 from .arrays import Array, Input, as_array
 from .formula import formula
 from .graph import Node, constant, input_of, packs_in, read, value
