@@ -301,6 +301,7 @@ REFUSED = [  # (inputs, lines, what says the same)
     ("x[n]", "return sum(x[i]**2 for i in range(len(x)))", "i = sg.indices('i'), sg.sum[i](x[i]**2)"),
     ("x, y", "return x if x > y else y", "Write return np.where(x > y, x, y)"),
     ("x", "if x > 0:\n        return x\n    return -x", "Write return np.where(x > 0, x, -x)"),
+    ("x", "if x > 0: return x\n    else: return -x", "Write return np.where(x > 0, x, -x)"),
     ("x", "z = 0\n    if 0 < x < 1:\n        z = x**2\n    return z", "z = np.where((0 < x) & (x < 1), x ** 2, z)"),
     ("x", "if x > 0:\n        z = x\n    elif x < -1:\n        z = 1\n    else:\n        z = 2*x\n    return z",
      "z = np.where(x > 0, x, np.where(x < -1, 1, 2 * x))"),
