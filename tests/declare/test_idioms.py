@@ -96,6 +96,7 @@ IDIOMS = [  # (inputs, the lines of the function)
     ('x[6]', 'return x.reshape(2, 3) @ V'),
     ('x[n]', 'return np.clip(x, -1, 1)'),
     ('x[n]', 'return x.clip(0)'),
+    ('x[n]', 'return np.clip(x, a_min=-1, a_max=1) + x.clip(max=0.5)'),
     ('x[n]', 'return np.maximum(0, x)'),
     ('x[n]', 'return np.where(x > 0, x, 0.01*x)'),
     ('x[n]', 'return (x > 0)*x'),

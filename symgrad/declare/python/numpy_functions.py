@@ -65,8 +65,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
     raise _refused(f"{whole} with {', '.join(kwargs)}" if kwargs else whole, name)
 
 
-def _clip(x: Any, low: Any = None, high: Any = None) -> Traced:
-    x = traced(x)
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Traced:
+    x, low, high = traced(a), (a_min if min is None else min), (a_max if max is None else max)
     if low is not None and high is not None:
         return elementwise("clip", x, low, high)
     x = x if low is None else elementwise("maximum", x, low)
