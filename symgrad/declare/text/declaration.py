@@ -479,12 +479,8 @@ class DeclarationReader(DomainReader):
         first, second = s.start + 1, partner[s.body + 1] + 1 if called else 0
         if not called or first not in partner or tokens[second].text != "[" or not distinct(subscripts):
             return False
-        both = ([t.text for t in tokens[at : partner[at]]] for at in (first, second))
-        return (
-            len(indices(*subscripts)) == len(subscripts)
-            and next(both) == next(both)
-            and self.ends(partner[second] + 1)
-        )
+        left, right = ([t.text for t in tokens[at : partner[at]]] for at in (first, second))
+        return left == right and len(indices(*subscripts)) == len(subscripts) and self.ends(partner[second] + 1)
 
     def _check_partial(self, function: Function) -> None:
         """Refuse `=` for elements that another statement defines, too."""
