@@ -8,6 +8,7 @@ code: paragraphs, columns of names and what they are, and code that is set in.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from html import escape
@@ -23,6 +24,7 @@ from sphinx.util.osutil import relative_uri
 
 ROOT = Path(__file__).parent.parent
 SCHEME = "repository:"
+INCLUDE = re.compile(r"```\{include\} (\S+)\n```\n")
 FILE = re.compile(r"^```(\w+) (\S+)\n", re.MULTILINE)
 LINK = re.compile(r"(?<!!)(\[[^\]]*\])\(([^)\s#:]+)\)")
 ROW = re.compile(r"(\S+(?: \S+)*)  +(\S.*)")  # a name, and what it is
@@ -59,19 +61,25 @@ def _cells(notebook: Any) -> Iterator[str]:
 
 
 def read(app: Sphinx, name: str, content: list[str]) -> None:
-    """A page before it is parsed: names of files, and links into the repository."""
+    """A page before it is parsed: what it includes, names of files, and links into the repository."""
     path = Path(app.env.doc2path(name))
     if path.suffix != ".md":
         return
+    text, home = content[0], path.parent
+    if included := INCLUDE.fullmatch(text):  # a page of its own, whose links are its own
+        path = (home / included[1]).resolve()
+        text = path.read_text(encoding="utf-8")
+        app.env.note_dependency(str(path))
 
     def linked(found: re.Match[str]) -> str:
         target = (path.parent / found[2]).resolve()
-        page = target.is_relative_to(app.srcdir) and target.suffix in (".md", ".ipynb")
-        if page or not target.exists() or not target.is_relative_to(ROOT):
+        if target.is_relative_to(app.srcdir) and target.suffix in (".md", ".ipynb"):
+            return f"{found[1]}({Path(os.path.relpath(target, home)).as_posix()})"
+        if not target.exists() or not target.is_relative_to(ROOT):
             return found[0]
         return f"{found[1]}({SCHEME}{target.relative_to(ROOT).as_posix()})"
 
-    text = FILE.sub(r"```{code-block} \1\n:caption: \2\n\n", content[0])
+    text = FILE.sub(r"```{code-block} \1\n:caption: \2\n\n", text)
     content[0] = LINK.sub(linked, text)
 
 
@@ -88,7 +96,7 @@ def page_of(path: str) -> str:
 
 
 def shown(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Those pages: of each file that a page links to, and of the files in a folder."""
+    """Those pages: of each file that a page links to, and of the files that are in a folder."""
     found = {
         node["refuri"].removeprefix(SCHEME)
         for name in app.env.found_docs
@@ -96,23 +104,22 @@ def shown(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         if node.get("refuri", "").startswith(SCHEME)
     }
     folders = {path for path in found if (ROOT / path).is_dir()}
-    inside = {path: sorted(f.relative_to(ROOT).as_posix() for f in _files(ROOT / path)) for path in folders}
+    inside = {
+        path: sorted(f"{path}/{f.name}" for f in (ROOT / path).iterdir() if f.suffix in LEXERS) for path in folders
+    }
     for path in sorted(found.union(*inside.values())):
         if path in folders:
             links = "".join(
                 f'<li><a href="{relative_uri(page_of(path) + ".html", page_of(f) + ".html")}">{escape(f)}</a></li>'
                 for f in inside[path]
             )
-            body = f"<ul>{links}</ul>"
+            others = sorted(f.name for f in (ROOT / path).iterdir() if f.is_dir() and f.name[0] not in "._")
+            body = f"<ul>{links}{''.join(f'<li>{escape(name)}/</li>' for name in others)}</ul>"
         else:
             text = (ROOT / path).read_text(encoding="utf-8")
             body = app.builder.highlighter.highlight_block(text, LEXERS.get(Path(path).suffix, "text"), force=True)
         title = f"<code>{escape(path)}</code>"
         yield page_of(path), {"title": path, "body": f"<h1>{title}</h1>{body}"}, "page.html"
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (f for f in folder.rglob("*") if f.suffix in LEXERS and len(f.relative_to(folder).parts) <= 2)
 
 
 def reachable(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

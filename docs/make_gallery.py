@@ -18,7 +18,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from hashlib import sha256
 from html import escape
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -36,15 +35,6 @@ CELLS = 48  # rows and columns of a thumbnail; of a larger J blocks are one cell
 APART = 16  # rows and columns from which on no lines stand between cells
 
 
-def topics() -> dict[str, tuple[str, str]]:
-    """The module of each function that ships with symgrad, and what that is about."""
-    found = {}
-    for name in library.__all__:
-        module = import_module(getattr(library, name).__module__)
-        found[name] = module.__name__.rpartition(".")[2], (module.__doc__ or "").partition("\n\n")[0].strip()
-    return found
-
-
 @cache
 def stamp() -> str:
     """What tells one state of the sources from another."""
@@ -58,7 +48,7 @@ def made(name: str, out: Path) -> str:
     if record.exists() and json.loads(record.read_text(encoding="utf-8"))["stamp"] == stamp():
         return "is there"
     declared = getattr(library, name)
-    topic, about = topics()[name]
+    topic, about = next((topic, about) for topic, (about, names) in library.topics().items() if name in names)
     said = (declared.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
     found = {"name": name, "stamp": stamp(), "topic": topic, "about": about, "said": " ".join(said.split())}
     try:
@@ -111,7 +101,7 @@ def index(out: Path) -> str:
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(out.glob("*.json"))]
     records.sort(key=lambda r: (r["topic"], r["name"]))
     parts = "".join(
-        f'<section aria-labelledby="{topic}"><h2 id="{topic}">{topic.replace("_", " ").capitalize()}</h2>'
+        f'<section aria-labelledby="{topic}"><h2 id="{topic}">{topic.capitalize()}</h2>'
         f"<p>{escape(some[0]['about'])}</p><ul>{''.join(map(card, some))}</ul></section>\n"
         for topic, group in groupby(records, key=lambda r: r["topic"])
         if (some := [*group])

@@ -1,46 +1,33 @@
-"""Print docs/operators.md and docs/library.md: what there is, and what the check found when this was run.
+"""Print docs/operators.md and docs/library.md: what there is, as the rows of symgrad/ops and the library say.
 
     python docs/make_tables.py
 
-Takes half an hour on two cores: every library function is printed, compiled and checked in every language, with the
-long matrix of `symgrad check --full`. Say how long one check may take, and the table says how far it came:
-
-    python docs/make_tables.py --seconds 900
-
-docs/operators.md alone takes seconds, and must be as the rows of symgrad/ops say:
-
-    python docs/make_tables.py --operators
+Takes seconds; the tests ask that both are as this prints them.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from textwrap import fill
 
-import symgrad as sg
 from symgrad import library
+from symgrad.backends import BACKENDS
+from symgrad.backends.c_lapack import FUNCTIONS as LAPACK
 from symgrad.declare.composed import COMPOSED
 from symgrad.declare.python.numpy_functions import FUNCTIONS, INSTEAD
 from symgrad.declare.python.seen import FILLED, SEEN
-from symgrad.derivatives import derive
-from symgrad.errors import UnsupportedError
+from symgrad.derivatives import as_function
 from symgrad.expr import ref, show
 from symgrad.ops import ROWS, Op
 from symgrad.ops.matrices import MATRICES
-from symgrad.plan import plan
-from symgrad.verify import Report
 
 HERE = Path(__file__).parent
-LANGUAGES = {"numpy": "NumPy", "c": "C"}
-MADE = "Made by [make_tables.py](make_tables.py), by running what it says.\n"
-FULL = """Each was checked with the long matrix of `symgrad check --full`: random points, kinks and the floats beside
-them, each input at 800 and -800, edges, ties, float32, sizes 0 and 1, arrays that are not contiguous, every subset of
-gradients. What C refuses are functions of whole matrices, which it prints with `--lapack` (not `expm`).
+MADE = "Made by [make_tables.py](make_tables.py), from what is declared.\n"
+SHIPPED = """\
+They are called from declarations, `sg.library.softmax(x)`, and from formula text, `softmax(x)`; the command prints one
+by its name, `symgrad generate symgrad.library:softmax --to c`. What each of them prints is committed, in
+[generated/](../generated/), and checked by the tests. Where C takes `--lapack`, or does not have it, that is said.
 """
 EQUALITIES = """\
 Of `where(x == 1, a, b)` the derivative at x = 1 is that of `b`, where the two have one value for every such x, if only
@@ -78,37 +65,6 @@ def operator(row: Op) -> tuple[str, ...]:
     return f"`{row.name}`", partials, kinks, row.domain
 
 
-def checked(name: str, seconds: float | None = None) -> tuple[str, ...]:
-    """Name, what NumPy's backward keeps, and the outcome of the check in each language."""
-    declared = getattr(library, name)
-    saved = plan(derive(declared), "numpy").saved
-    found = []
-    for to in LANGUAGES:
-        try:
-            found.append(outcome(sg.check(declared, to=to, full=True, seconds=seconds)))
-        except UnsupportedError:
-            found.append("refused")
-    return f"`{name}`", ", ".join(f"`{s}`" for s in saved), *found
-
-
-def outcome(report: Report) -> str:
-    """What a check found."""
-    worst = f"{report.worst.ulps:.1f} ulps, {report.points}"
-    if report.failures:
-        return "**disagrees**"
-    return f"{worst} of {report.planned} points" if report.stopped else f"{worst} points"
-
-
-def summary(rows: Iterable[tuple[str, ...]]) -> str:
-    """How many functions agree in each language, in words."""
-    kinds = {"disagrees": "disagree", "refused": "are refused", " of ": "are not finished", "": "agree"}
-    lines = []
-    for column, language in enumerate(LANGUAGES.values(), 2):
-        of = Counter(next(said for word, said in kinds.items() if word in row[column]) for row in rows)
-        lines.append(f"- {language}: {', '.join(f'{count} {said}' for said, count in of.most_common())}\n")
-    return "".join(lines)
-
-
 def operators() -> str:
     """docs/operators.md."""
     head = ("operator", "derivative with respect to each argument", "declared at kinks", "domain")
@@ -126,24 +82,35 @@ def operators() -> str:
     return text + f"\n## More names in formula text\n\n{TEXT}\n{fill(names, 119)}\n"
 
 
+def in_c(name: str) -> str:
+    """How C prints a function of the library, where that is not at once."""
+    called = {e.matrix.function for e in as_function(getattr(library, name)).statements if e.matrix is not None}
+    beyond = called - BACKENDS["c"].calls
+    return "" if not beyond else "`--lapack`" if beyond <= {*LAPACK} else "no"
+
+
+def functions() -> str:
+    """docs/library.md."""
+    text = f"# Library\n\n{len(library.__all__)} functions, by topic. {MADE}\n{SHIPPED}"
+    for topic, (about, names) in library.topics().items():
+        rows = []
+        for name in names:
+            declared = getattr(library, name)
+            head = f"`{name}({as_function(declared).header})`"
+            rows.append((head, " ".join(declared.__doc__.partition("\n\n")[0].split()), in_c(name)))
+        head = ("function", "what it is", "C")
+        some = rows if any(row[2] for row in rows) else [row[:2] for row in rows]
+        text += f"\n## {topic.capitalize()}\n\n{about}\n\n{table(head[: len(some[0])], some)}"
+    return text
+
+
+PAGES = {"operators.md": operators, "library.md": functions}
+
+
 def main() -> None:
-    """Write both files, or with --operators the first."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--operators", action="store_true")
-    asked = parser.parse_args()
-    (HERE / "operators.md").write_text(operators(), encoding="utf-8")
-    if asked.operators:
-        return
-    with ProcessPoolExecutor() as pool:
-        write(list(pool.map(partial(checked, seconds=asked.seconds), sorted(library.__all__))))
-
-
-def write(rows: list[tuple[str, ...]]) -> None:
-    """Write the table of the library."""
-    head = ("function", "saved for backward (NumPy)", *LANGUAGES.values())
-    text = f"# Library\n\n{len(rows)} functions. {MADE}\n{FULL}\n{summary(rows)}\n{table(head, rows)}"
-    (HERE / "library.md").write_text(text, encoding="utf-8")
+    """Write both files."""
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

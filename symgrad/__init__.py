@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # where `as` says that a name is handed on
     from collections.abc import Callable
 
+    from . import library as library
     from .declare import *  # noqa: F403  # the words of declarations are the front door; __all__ names them
     from .declare import Array
     from .derivatives import derived as derived
@@ -51,6 +52,7 @@ _HOMES = {  # a module is imported when something of it is asked for; what is no
     ],
     "formulas": ["parse"],
     "ir": ["Derivative", "Function"],
+    "library": [],
     "derivatives": ["derived", "gradient", "hessian", "jacobian", "jvp", "vjp"],
     "explanation": ["explain"],
     "pipeline": ["accuracy", "check", "generate", "load"],
@@ -77,4 +79,5 @@ else:
 
 
 def __dir__() -> list[str]:
-    return sorted([*dir(import_module(".declare", __name__)), *(name for names in _HOMES.values() for name in names)])
+    own = (name for home, names in _HOMES.items() for name in names or [home])
+    return sorted([*dir(import_module(".declare", __name__)), *own])

@@ -65,7 +65,7 @@ class _Reader(DeclarationReader):
             return False
         tokens, partner = self.formula.tokens, self.formula.partner
         first = here
-        while tokens[here].kind not in ("end", "newline") and tokens[here].text not in (";", ",", ")", "]"):
+        while not self.ends(here):
             token, after = tokens[here], tokens[here + 1]
             if token.text in ("@", ".T"):
                 return True

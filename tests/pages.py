@@ -22,6 +22,7 @@ import subprocess
 import sys
 from importlib import util
 from pathlib import Path
+from typing import Any
 
 import nbclient
 import nbformat
@@ -34,6 +35,14 @@ GENERATED = ROOT / "generated"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LOOSE = re.compile(r"worst error \S+ ulps")  # the last digits of a machine's own exp and sin
 ELSEWHERE = re.compile(r"\$? ?(?:pip|pytest|python -m (?:pip|venv))\b")
+
+
+def script(name: str) -> Any:
+    """A program of docs/, as a module."""
+    found = util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 class Reader:

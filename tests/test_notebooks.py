@@ -36,10 +36,12 @@ FORWARD = (
     "forward(x, a, *, b=2.0) -> out, saved\nbackward(saved, grad_output=None, needs_input_grad=None) -> grad_x, grad_a"
 )
 SHOWN = {  # an object; how its text begins, and the richer one
-    "a declaration": (lambda: LINEAR, "linear(x[n,k], weight[m,k], bias[m]?) -> out\n", "latex", r"\mathrm{out}_{i,j}"),
+    "a declaration": (
+        lambda: LINEAR, "linear(x[n,k], weight[m,k], bias[m]?) -> out:\n", "latex", r"\mathrm{out}_{i,j}",
+    ),
     "a function": (
         lambda: sg.parse(TEXT),
-        "f(x[n], a; b=2.0) -> out\n    sum_x = sum[i](a * x[i]**2)\n",
+        "f(x[n], a; b=2.0) -> out:\n    sum_x = sum[i](a * x[i]**2)\n",
         "latex",
         r"\sum_{i}",
     ),
@@ -48,7 +50,7 @@ SHOWN = {  # an object; how its text begins, and the richer one
     "a Hessian": (lambda: sg.hessian("f(x) = x**2"), "Matrix([[2]])", "latex", "2"),
     "J^T v": (lambda: sg.vjp(TEXT), "f: J^T v, with v = grad_output\n", "latex", r"\mathrm{grad\_x}"),
     "J v": (lambda: sg.jvp(TEXT), "f: J v, with v = tangent_x, tangent_a\n", "latex", "tangent"),
-    "a gradient": (lambda: sg.gradient(TEXT, "x"), "f_gradient(x[n], a; b=2.0) -> gradient_x\n", "latex", "gradient"),
+    "a gradient": (lambda: sg.gradient(TEXT, "x"), "f_gradient(x[n], a; b=2.0) -> gradient_x:\n", "latex", "gradient"),
     "derived": (lambda: sg.derived(TEXT, "jacobian"), "f_jacobian(", "latex", "by"),
     "files": (
         lambda: sg.generate(TEXT, "c", check=False),

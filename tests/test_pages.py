@@ -14,7 +14,9 @@ from importlib.util import find_spec
 from threading import Thread
 from typing import ClassVar
 
+import numpy as np
 import pytest
+from pages import script
 
 import symgrad as sg
 from symgrad.playground import SERVING, static
@@ -191,16 +193,21 @@ def test_without_a_server(browser, tmp_path):
     for name, text in (texts | {f"{name}-1.whl": "" for name in static.WHEELS}).items():
         (tmp_path / "pyodide" / name).write_text(text)
     static.write(tmp_path, 1.0)
-    handler = partial(Quiet, directory=tmp_path)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with served(tmp_path) as found, opened(browser, f"{found}#formula=a&to=c") as page:
+        expect(page.locator("#error")).to_have_text("column 1: derive of a")
+        expect(page.get_by_label("or one of the library").locator("option")).to_have_count(2)
+        page.get_by_label("Formula", exact=True).fill("endless")
+        expect(page.locator("#error")).to_contain_text("this took more than 1 s, and was ended")
+        page.get_by_label("Formula", exact=True).fill("b")
+        expect(page.locator("#error")).to_have_text("column 1: derive of b")
+
+
+@contextmanager
+def served(folder):
+    """The address of the files in a folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        with opened(browser, f"http://127.0.0.1:{server.server_port}/#formula=a&to=c") as page:
-            expect(page.locator("#error")).to_have_text("column 1: derive of a")
-            expect(page.get_by_label("or one of the library").locator("option")).to_have_count(2)
-            page.get_by_label("Formula", exact=True).fill("endless")
-            expect(page.locator("#error")).to_contain_text("this took more than 1 s, and was ended")
-            page.get_by_label("Formula", exact=True).fill("b")
-            expect(page.locator("#error")).to_have_text("column 1: derive of b")
+        yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
 
 
@@ -225,3 +232,68 @@ def test_an_explanation(browser, tmp_path):
         page.get_by_role("button", name="Copy the file").click()
         expect(page.locator("#said")).to_have_text("Copied")
         assert findings(page) == []
+
+
+FUNCTIONS = [  # of the gallery: name, topic, what is said of it
+    ("gelu", "activations", "x*Phi(x), exact."),
+    ("relu", "activations", "The larger one of x and 0."),
+    ("smooth_l1_loss", "losses", "Squares near 0, and absolute values beyond."),
+]
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory):
+    """An index of some functions, whose pages say no more than their names."""
+    folder, make = tmp_path_factory.mktemp("gallery"), script("make_gallery")
+    for name, topic, said in FUNCTIONS:
+        record = {"name": name, "topic": topic, "about": f"Of {topic}.", "said": said}
+        (folder / f"{name}.json").write_text(json.dumps(record | {"picture": make.thumbnail(np.eye(3))}))
+        (folder / f"{name}.html").write_text(f"<title>{name}</title>")
+    (folder / "index.html").write_text(make.index(folder))
+    with served(folder) as found:
+        yield found
+
+
+SEARCHES = [  # what is typed, which functions are left, and what is said of how many
+    ("", ["gelu", "relu", "smooth_l1_loss"], "3 functions"),
+    ("elu", ["gelu", "relu"], "2 functions"),
+    ("Smooth L1", ["smooth_l1_loss"], "1 function"),
+    ("activations larger", ["relu"], "1 function"),
+    ("losses", ["smooth_l1_loss"], "1 function"),
+    ("conv", [], "0 functions"),
+]
+
+
+@pytest.mark.parametrize(("typed", "left", "said"), SEARCHES, ids=[row[0] or "nothing" for row in SEARCHES])
+def test_the_gallery_is_searched(browser, gallery, typed, left, said):
+    from playwright.sync_api import expect
+
+    with opened(browser, gallery) as page:
+        page.get_by_label("Search by name, words or topic").press_sequentially(typed)
+        expect(page.get_by_role("status")).to_have_text(said)
+        expect(page.get_by_role("main").get_by_role("link").locator("b")).to_have_text(left)
+        assert page.get_by_role("heading", level=2).count() == len({t for n, t, _ in FUNCTIONS if n in left})
+        found = page.url
+    with opened(browser, found) as page:  # the address has what was typed
+        expect(page.get_by_role("status")).to_have_text(said)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_gallery_by_the_keyboard_on_a_phone(browser, gallery, scheme):
+    from playwright.sync_api import expect
+
+    with opened(browser, gallery, viewport=PHONE, color_scheme=scheme) as page:
+        assert findings(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to the functions")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        search = page.get_by_label("Search by name, words or topic")
+        expect(search).to_be_focused()
+        page.keyboard.type("relu")
+        page.keyboard.press("Enter")  # sends nothing anywhere
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="relu")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page).to_have_title("relu")

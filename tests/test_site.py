@@ -7,25 +7,16 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from importlib import util
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from pages import LOOSE, ROOT
+from pages import LOOSE, ROOT, script
 
 import symgrad as sg
 from symgrad import library
 
 pytestmark = pytest.mark.long
-
-
-def script(name):
-    """A program of docs/, as a module."""
-    found = util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    module = util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
 
 
 class Page(HTMLParser):

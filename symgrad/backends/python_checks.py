@@ -235,14 +235,17 @@ def type_helpers(primal: Function, module: str) -> list[Def]:
             wrong_type(primal.name, Operation("not", (right,)), dtype, said),
             py.Return(array),
         ]
-        found += [type_helper(kind, said, body, "as an array, which")] if kind in kinds else []
+        found += [type_helper(kind, "array", body)] if kind in kinds else []
     return found
 
 
-def type_helper(kind: str, said: str, body: py.Block, which: str) -> Def:
-    """A function that returns a value of a type or refuses it."""
-    about = f"Return `value`{'' if which[0] == ',' else ' '}{which} must be {said}."
-    return Def(Word(CONVERTED[Dtype(kind)]), (Given(Word("name")), Given(Word("value"))), body, (about,))
+_ADJECTIVES = {Dtype.REAL: "a floating-point", Dtype.INT: "an integer", Dtype.BOOL: "a boolean"}
+
+
+def type_helper(kind: Dtype, noun: str, body: py.Block) -> Def:
+    """A function that returns a value as an array of a type, which the language calls `noun`, or refuses it."""
+    about = f"Return `value` as {_ADJECTIVES[kind]} {noun}; refuse another type."
+    return Def(Word(CONVERTED[kind]), (Given(Word("name")), Given(Word("value"))), body, (about,))
 
 
 def wrong_type(function: str, test: Expression, dtype: Expression, expected: str) -> If:

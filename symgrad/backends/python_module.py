@@ -93,7 +93,7 @@ class PythonModule:
         if len(arguments) > 1 and len(shapes) == 1 and not primal.optional:
             arguments = [f"{listed(primal.inputs)}, all {show_shape(primal.table[primal.inputs[0]])}"]
         kinds = {primal.table[n].dtype for n in primal.inputs}
-        said = f"The arguments are {'floating point' if kinds == {Dtype.REAL} else 'arrays'}: {listed(arguments)}."
+        said = f"The arguments are {'floating-point ' if kinds == {Dtype.REAL} else ''}arrays: {listed(arguments)}."
         domain = (f"They are declared for {primal.domain}.",) if primal.domain else ()
         lines = [part.strip() for line in (said, *domain, *self.errors) for part in cut_text(line, 0, 84)]
         return ["", *lines]

@@ -400,5 +400,5 @@ def type_helpers(primal: Function) -> list[py.Definition]:
     for kind, expected, wrong, result in rows:
         refused = wrong_type(primal.name, wrong, dtype, expected)
         body: list[py.Statement] = [other, refused, Return(result)]
-        found += [type_helper(kind, f"a tensor of {expected}", body, ", which")] if kind in kinds else []
+        found += [type_helper(kind, "tensor", body)] if kind in kinds else []
     return found

@@ -31,7 +31,7 @@ from ..expr import (
     substitute,
     value_of,
 )
-from ..expr.names import Names, fresh_letters
+from ..expr.names import Names, fresh_letters, is_pack
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
 from ..ir import (
     Cycle,
@@ -54,7 +54,7 @@ from ..records import replace
 from .bounds import Preconditions, bounds
 from .dtypes import check_numbers, with_dtypes
 from .infinity import NO_INFINITY, has_value, without_neutral
-from .names import check_name, is_pack
+from .names import check_name
 from .optional import variants
 from .ranges import EXTENT, Pending, Ranges
 from .reductions import axes_as_read, reduction_names, repeated
@@ -76,6 +76,7 @@ class Draft:
         self.unfinished: set[str] = set()  # inputs that stand for results which other equations write
         self.reserved: set[str] = set()  # names that the front end will still define
         self._named: set[str] = set()
+        self._sometimes: set[str] = set()  # what is said to count only with or without an optional input, and is else 0
         self.on_demand: set[str] = set()  # what may be computed only where branches that read it are taken
         self.quotients: list[Quotient] = []  # a//S that must have no rest
         self.lengths: list[tuple[Expr, Expr]] = []  # a size, and the product that it must be
@@ -233,7 +234,7 @@ class Draft:
         body, finite = without_neutral(kind, body)
         where = conjunction((where, finite))
         if kind == "mean":
-            kind, body = "sum", body / product(self.extent(i) for i in over)
+            kind, body = "sum", body / product(given.get(i, self.extent(i)) for i in over)
         mentioned = indices(body, where)
         free = tuple(i for i in mentioned if i not in over)
         inner = {i: given[i] for i in over if i in given}
@@ -251,7 +252,8 @@ class Draft:
         # an index that is reduced but not mentioned still counts: it is in the box by its given extent. How far one of
         # the reader's indices runs that follows another one of the reader's is the reader's own affair
         box = {i: given[i] for i in (*free, *over) if i in given and {*indices(given[i])} <= {*free, *over}}
-        self._pending.append(Pending(target, free, kind, body, box, where, ()))
+        pending = Pending(target, free, kind, body, box, where, ())
+        self._pending.append(self._without_idle(pending, pending.order))
         return ref(target, *free)
 
     def define(
@@ -264,24 +266,31 @@ class Draft:
         shape: Sequence[Expr] | None = None,
         named: bool = True,
         reduce: str = "sum",
+        when: When = (),
     ) -> None:
         """Say what `target[subscripts]` is. Twice for one target: the contributions add up.
 
         An index of the body (or of `extents`) that the target does not show is reduced by `reduce`; a target of several
         equations is a sum. `shape` gives the target's shape where the subscripts do not tell it. `named` says that the
-        user chose the name.
+        user chose the name; `when`, which optional inputs are given or absent where it counts.
         """
         if target in self.tensors:
             raise DeclarationError(f"{self.name}: {target} is an input; give the result a name of its own.")
         if named:
             self._named.add(check_name(target, "result"))
         if shape is not None:
-            self._shapes[target] = list(shape)
+            self.shape(target, shape)
+        if when:
+            self._sometimes.add(target)
         subs = tuple(subscripts)
         shown = set(indices(*subs))
         mentioned = (*indices(body, where), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
-        self._pending += self._variants(Pending(target, subs, kind, body, dict(extents or {}), where, ()))
+        self._pending += self._variants(Pending(target, subs, kind, body, dict(extents or {}), where, when))
+
+    def shape(self, target: str, shape: Sequence[Expr]) -> None:
+        """Say how long the axes of a result are."""
+        self._shapes[target] = list(shape)
 
     def _split_hoisted(self) -> None:
         """Split what is hoisted by the optional inputs, too: in a branch of given(...) it is asked for there alone."""
@@ -306,7 +315,8 @@ class Draft:
     def _variants(self, pending: Pending) -> list[Pending]:
         """The equations that `pending` is, for what optional inputs are given."""
         split: list[Pending] = []
-        optional = [t.name for t in self.tensors.values() if t.optional]
+        settled = dict(pending.when)
+        optional = [t.name for t in self.tensors.values() if t.optional and not settled.get(t.name)]
         outside = refs(*pending.subscripts, pending.where)
         around = {r.name for r in outside if r.name in optional}
         for body, when in variants(pending.body, optional, pending.reduce in ("none", "sum"), self.name):
@@ -322,7 +332,7 @@ class Draft:
             body, finite = without_neutral(pending.reduce, body)
             where = conjunction((pending.where, finite))
             check_numbers(self.name, body)
-            found = replace(pending, body=body, where=where, when=when)
+            found = replace(pending, body=body, where=where, when=(*pending.when, *when))
             split.append(self._without_idle(found, pending.order))
         return split
 
@@ -454,7 +464,7 @@ class Draft:
         asked: dict[str, list[When]] = {}
         for p in self._pending:
             asked.setdefault(p.target, []).append(p.when)
-        for target, whens in ((t, w) for t, w in asked.items() if t in outputs or t in self._named):
+        for target, whens in ((t, w) for t, w in asked.items() if t in outputs or t in self._named - self._sometimes):
             names = list(dict.fromkeys(name for when in whens for name, _ in when))
             for given in itertools.product((True, False), repeat=len(names)):
                 here = dict(zip(names, given, strict=True))

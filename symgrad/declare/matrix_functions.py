@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..errors import ShapeError
-from ..expr import ONE, ZERO, Expr, Index, apply, index, ref
+from ..expr import ONE, ZERO, Expr, Index, apply, index, ref, substitute
 from ..ops.matrices import MATRICES
 from ..records import dataclass
 from .draft import Draft, fresh_indices
@@ -15,7 +15,6 @@ MATRIX_FUNCTIONS: Mapping[str, str] = {
     **{name: name for name in MATRICES},
     **{"eigvalsh": "eigh_values", "svdvals": "svd_values", "logdet": "slogdet_log", "sort": "sort"},
 }
-_SIGNED = {"eigh_vectors": "eigh_vectors", "svd_u": "svd_u", "svd_vh": "svd_u"}  # by which vectors signs are settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,11 @@ def _vector(ranks: Sequence[int]) -> bool:
     return ranks[1] == 1 or ranks[1] == ranks[0] - 1
 
 
-def define_matrix_function(draft: Draft, function: str, operands: Sequence[Named], target: str | None = None) -> Named:
-    """Say what `function` of the operands is; the result is called `target`, or by a word of its own."""
+def define_matrix_function(
+    draft: Draft, function: str, operands: Sequence[Named], target: str | None = None, at: Sequence[Index] = ()
+) -> Named:
+    """Say what `function` of the operands is; the result is called `target`, or by a word of its own, and is defined at
+    the indices `at`, if there are any."""
     kind = MATRIX_FUNCTIONS[function]
     if kind == "sort":
         (x,) = operands
@@ -60,12 +62,14 @@ def define_matrix_function(draft: Draft, function: str, operands: Sequence[Named
         body = ref(x.name, *at[:-1], ref(order.name, *at))
         draft.define(name, at, body, named=target is not None)
         return Named(name, x.rank, x.pack)
-    if kind in _SIGNED:
+    if MATRICES[kind].signs:
         return _signed(draft, kind, operands, target)
-    return _plain(draft, kind, operands, target, function)
+    return _plain(draft, kind, operands, target, function, at)
 
 
-def _plain(draft: Draft, kind: str, operands: Sequence[Named], target: str | None, function: str) -> Named:
+def _plain(
+    draft: Draft, kind: str, operands: Sequence[Named], target: str | None, function: str, at: Sequence[Index] = ()
+) -> Named:
     row = MATRICES[kind]
     ranks = [x.rank for x in operands]
     own = len(row.operands[0])
@@ -78,7 +82,7 @@ def _plain(draft: Draft, kind: str, operands: Sequence[Named], target: str | Non
     name = target or draft.name_for(row.word)
     front = ranks[0] - own
     pack = next((x.pack for x in operands if x.pack), "")
-    letters = iter(fresh_indices(front + own + row.rank + 2, draft.names))
+    letters = iter(fresh_indices(front + own + row.rank + 2, {*draft.names, *(i.name for i in at)}))
     batch: list[Index] = [index(operands[0].pack)] if operands[0].pack else []
     batch += [next(letters) for _ in range(front - len(batch))]
     result = [next(letters) for _ in range(row.rank)]
@@ -95,14 +99,17 @@ def _plain(draft: Draft, kind: str, operands: Sequence[Named], target: str | Non
                 f"{draft.name}: {function}({operands[0].name}, {b.name}) has more leading axes behind than in front."
             )
         body = apply("pair", body, ref(b.name, *mine, axes[0], *columns))
-    draft.define(name, [*batch, *result, *columns], body, reduce=kind, named=target is not None)
+    names = dict(zip([*batch, *result, *columns], at, strict=True)) if at else {}
+    body = substitute(body, names)
+    draft.define(name, at or [*batch, *result, *columns], body, reduce=kind, named=target is not None)
     return Named(name, front + row.rank + len(columns), pack)
 
 
 def _signed(draft: Draft, kind: str, operands: Sequence[Named], target: str | None) -> Named:
     """Vectors whose signs are settled: the first component of each is not negative."""
     vectors = _plain(draft, kind, operands, None, kind)
-    by = vectors if _SIGNED[kind] == kind else _plain(draft, _SIGNED[kind], operands, None, kind)
+    signs = MATRICES[kind].signs
+    by = vectors if signs == kind else _plain(draft, signs, operands, None, kind)
     *batch, i, j = _axes(draft, vectors)
     name = target or draft.name_for(f"signed_{vectors.name}")
     first = ref(by.name, *batch, ZERO, j if by is vectors else i)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from ..errors import DeclarationError
-from ..expr import Expr, Index, Ref
 
 _IDENTIFIER = re.compile(r"(?!__)(?!_[A-Z]|_$)[A-Za-z_][A-Za-z0-9_]{0,62}", re.ASCII)
 
@@ -15,12 +14,6 @@ _DEVICES = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]", re.ASCII | re.IGNORE
 def output_names(count: int) -> list[str]:
     """What results are called that have no names."""
     return ["out"] if count == 1 else [f"out{k}" for k in range(count)]
-
-
-def is_pack(x: str | Expr) -> bool:
-    """Whether a name, or the extent or the index of that name, is of several axes: `...` or `*batch`."""
-    name = x if isinstance(x, str) else x.name if isinstance(x, (Index, Ref)) else ""
-    return name.startswith((".", "*"))
 
 
 def check_name(name: str, what: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator
 
+from .nodes import Expr, Index, Ref
+
 
 def numbered(wish: str, taken: Container[str], last: int = 1) -> tuple[str, int]:
     """`wish`, or with the first number after `last` that makes it free; and that number."""
@@ -42,3 +44,9 @@ class Names:
             name, self._last[wishes[0]] = numbered(wishes[0], self, self._last.get(wishes[0], 1))
         self._taken.add(name)
         return name
+
+
+def is_pack(x: str | Expr) -> bool:
+    """Whether a name, or the extent or the index of that name, is of several axes: `...` or `*batch`."""
+    name = x if isinstance(x, str) else x.name if isinstance(x, (Index, Ref)) else ""
+    return name.startswith((".", "*"))

@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Any
 
 from ..domain import Facts
-from ..expr import Expr, Ref, index, ref, transformer
+from ..expr import Expr, Ref, index, ref, show, transformer
 from ..expr.names import Names, fresh_letters
 from ..records import dataclass, replace
 from .equations import Box, Dim, Dtype, Equation, Option, Role, Tensor
 from .latex import aligned, latex_equations
 from .order import alive
-from .text import show_element, show_equations
+from .text import show_element, show_equations, statements_as_text
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,11 @@ class Function:
         return ", ".join(parts) + (f"; {options}" if options else "")
 
     def __str__(self) -> str:
-        lines = [f"{self.name}({self.header}) -> {', '.join(self.outputs)}"]
-        lines += [f"    {line}" for line in show_equations(self.statements, self.facts)]
-        return "\n".join([*lines, f"    for {self.domain}"] if self.domain else lines)
+        """The function as formula text, which `sg.parse` reads."""
+        lines = [f"require({', '.join(map(show, self.constraints))})"] if self.constraints else []
+        lines += statements_as_text(self.statements, self.table, self.facts, self.box_of)
+        lines += [f"for {self.domain}"] if self.domain else []
+        return "\n    ".join([f"{self.name}({self.header}) -> {', '.join(self.outputs)}:", *lines])
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class Matrix:
     symmetric  the argument is symmetric: its gradient is so too, and either triangle tells it
     integer    the result is whole numbers, and has no gradient
     siblings   the kinds of the same call that the gradient speaks of
+    signs      the kind by whose vectors the signs of these are settled where text calls it, if they are open
     """
 
     name: str
@@ -65,6 +66,7 @@ class Matrix:
     symmetric: bool = False
     integer: bool = False
     siblings: tuple[str, ...] = ()
+    signs: str = ""
 
     @property
     def function(self) -> str:
@@ -301,12 +303,12 @@ ROWS: tuple[Matrix, ...] = (
     Matrix("eigh_values", "n n", "n", lambda a: _eigh(a)[0], _DISTINCT, "eigenvalues", "eigh", 0, symmetric=True,
            siblings=("eigh_values", "eigh_vectors")),
     Matrix("eigh_vectors", "n n", "n n", lambda a: _eigh(a)[1], _DISTINCT + "; their signs are open", "eigenvectors",
-           "eigh", 1, symmetric=True, siblings=("eigh_values", "eigh_vectors")),
+           "eigh", 1, symmetric=True, siblings=("eigh_values", "eigh_vectors"), signs="eigh_vectors"),
     Matrix("svd_u", "m n", "m k", lambda a: _svd(a)[0], _SINGULAR + "; the signs of pairs are open", "left_vectors",
-           "svd", 0, siblings=_SVD),
+           "svd", 0, siblings=_SVD, signs="svd_u"),
     Matrix("svd_values", "m n", "k", lambda a: _svd(a)[1], _SINGULAR, "singular_values", "svd", 1, siblings=_SVD),
     Matrix("svd_vh", "m n", "k n", lambda a: _svd(a)[2], _SINGULAR + "; the signs of pairs are open", "right_vectors",
-           "svd", 2, siblings=_SVD),
+           "svd", 2, siblings=_SVD, signs="svd_u"),
     Matrix("pinv", "m n", "n m", _pinv, "matrices of full rank", "pseudoinverse"),
     Matrix("expm", "n n", "n n", _expm, "square matrices", "exponential"),
     Matrix("argsort", "n", "n", _argsort, "vectors; of equal elements the first comes first", "order", operands=((0,),),

@@ -32,7 +32,7 @@ def answer(question: Any) -> Answer:
     try:
         asked = _read(question)
         if asked["ask"] == "library":
-            return {"groups": groups()}
+            return {"groups": {topic: names for topic, (_, names) in library.topics().items()}}
         return ASKS[asked["ask"]](_declaration(asked), asked["to"])
     except FormulaError as error:
         return {"error": error.said, "at": error.at}
@@ -42,15 +42,6 @@ def answer(question: Any) -> Answer:
         return {"error": "this takes more memory than a page may. Ask for it by the command, symgrad explain."}
     except Exception as error:
         return {"error": f"this is a mistake in symgrad, and not in the formula: {type(error).__name__}: {error}"}
-
-
-def groups() -> dict[str, list[str]]:
-    """The names of the library, by the file in which each is declared."""
-    found: dict[str, list[str]] = {}
-    for name in sorted(library.__all__):
-        home = getattr(library, name).__wrapped__.__module__.rpartition(".")[2]
-        found.setdefault(home.replace("_", " "), []).append(name)
-    return dict(sorted(found.items()))
 
 
 def _read(question: Any) -> dict[str, str]:
@@ -87,7 +78,7 @@ def _derived(declaration: Declaration, to: str) -> Answer:
     shown = [Section(name, of[name][0], of[name][1]()) for name in ("function", "jacobian")]
     product = result_blocks(found.single, found.derivative)
     shown.append(Section("product", f"The product J^T v, with v = `{found.v}`", product))
-    return {"html": _html(*shown), "name": found.function.name, "text": _text(declaration)}
+    return {"html": _html(*shown), "name": found.function.name, "text": str(as_function(declaration))}
 
 
 def _explained(declaration: Declaration, to: str) -> Answer:
@@ -122,8 +113,3 @@ ASKS: Mapping[str, Callable[[Declaration, str], Answer]] = {
 
 def _html(*some: Section) -> str:
     return sections(Document("", (), tuple(s for s in some if s.blocks)))
-
-
-def _text(declaration: Declaration) -> str:
-    head, _, body = str(as_function(declaration)).partition("\n")
-    return f"{head}:\n{body}"

@@ -229,8 +229,10 @@ def ran(files: Mapping[str, str | bytes], sources: Sequence[str], flags: Sequenc
 
 
 def _said(text: str, number: int, driver: Driver) -> tuple[str, int] | None:
-    """The sentence of a sanitizer and the place in the printed file; None if it says nothing."""
-    kind = re.search(r"AddressSanitizer: ([\w-]+)", text) or re.search(r"runtime error: ([^\n]*)", text)
+    """The sentence of a sanitizer and the place in the printed file; None if it says nothing of the program: it may say
+    that it finds no memory for itself, where addresses are limited (`ulimit -v`)."""
+    kind = re.search(r"ERROR: AddressSanitizer: (?!out of memory)([\w-]+)", text)
+    kind = kind or re.search(r"runtime error: ([^\n]*)", text)
     if kind is None:
         return None
     lines = re.findall(rf"\b({re.escape(driver.file)}\.[ch]:\d+)", text)

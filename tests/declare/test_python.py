@@ -474,7 +474,7 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
     "squares": (
         squares,
         """
-        squares(x[...], y[...]) -> out0, out1, out2
+        squares(x[...], y[...]) -> out0, out1, out2:
             out0[...] = x[...]**2
             out1[...] = x[...] * y[...]
             out2[...] = y[...]**2
@@ -483,7 +483,7 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
     "a local names its output": (
         sines,
         """
-        sines(x[...]) -> a, out1
+        sines(x[...]) -> a, out1:
             a[...] = sin(x[...])
             out1[...] = 2 * a[...]
         """,
@@ -491,7 +491,7 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
     "linear": (
         linear,
         """
-        linear(x[n,k], weight[m,k], bias[m]?) -> out
+        linear(x[n,k], weight[m,k], bias[m]?) -> out:
             x_weight[i,j] = sum[l](x[i,l] * weight[j,l])
             out[i,j] = x_weight[i,j]
             out[i,j] += bias[j]  when bias is given
@@ -500,7 +500,7 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
     "softmax": (
         softmax,
         """
-        softmax(x[...,d]) -> out
+        softmax(x[...,d]) -> out:
             e[...,j] = exp(x[...,j])
             sum_e[...] = sum[j](e[...,j])
             out[...,j] = e[...,j] / sum_e[...]
@@ -509,7 +509,7 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
     "layer norm": (
         layer_norm,
         """
-        layer_norm(x[n,d], gain[d], bias[d]; eps=1e-05) -> out
+        layer_norm(x[n,d], gain[d], bias[d]; eps=1e-05) -> out:
             mean[i] = sum[j](x[i,j] / d)
             var[i] = sum[j]((x[i,j] - mean[i])**2 / d)
             out[i,j] = (x[i,j] - mean[i]) / sqrt(var[i] + eps) * gain[j] + bias[j]
@@ -518,14 +518,15 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
     "conv": (
         conv1d,
         """
-        conv1d(x[n,c,w], weight[o,c,r]; stride=1) -> out
-            out[b,f,i] = sum[d,k](x[b,d,stride * i + k] * weight[f,d,k])
+        conv1d(x[n,c,w], weight[o,c,r]; stride=1) -> out:
+            require(stride >= 1)
+            out[b,f,i:(w - r) // stride + 1] = sum[d,k](x[b,d,stride * i + k] * weight[f,d,k])
         """,
     ),
     "midpoint": (
         midpoint,
         """
-        midpoint(rate[n], start) -> y
+        midpoint(rate[n], start) -> y:
             y[0] = start
             slope[t] = rate[t] * y[t]
             half[t] = y[t] + 0.5 * slope[t]
@@ -535,7 +536,7 @@ PRINTED: dict[str, tuple[sg.Declared, str]] = {
     "mlp": (
         mlp,
         """
-        mlp(x[n,k], w1[h,k], w2[m,h], b[m]?) -> out
+        mlp(x[n,k], w1[h,k], w2[m,h], b[m]?) -> out:
             x_w1[i,l] = sum[p](x[i,p] * w1[l,p])
             hidden[i,l] = relu(x_w1[i,l])
             hidden_w2[i,j] = sum[l](hidden[i,l] * w2[j,l])

@@ -10,18 +10,23 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from formulas import FORMULAS
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mathematics import interpret
 
+from symgrad import library
 from symgrad.declare.draft import Draft
 from symgrad.declare.dtypes import check_numbers, dtype_of
 from symgrad.declare.text import declare_inputs
+from symgrad.derivatives import as_function
 from symgrad.errors import DeclarationError, FormulaError, ShapeError, SymgradError, UnsupportedError
 from symgrad.expr import Apply, Const, Expr, apply, const, index, postorder, ref, show
+from symgrad.expr.sizes import terms
 from symgrad.formulas import parse
 from symgrad.ir import Dtype, Function
 from symgrad.ops import OPS
+from symgrad.records import replace
 
 PI = float(mpmath.pi)
 
@@ -64,6 +69,8 @@ SCALARS = [
     ("f(x) = Piecewise((x**2, x < 1), (2*x, x < 3), (5, True))", {"x": 2}, 4),
     ("f(x) = Piecewise((x**2, x < 1), (2*x, x < 3), (5, True))", {"x": 8}, 5),
     ("f(x, y) = where(x < 1 & y < 1 | x == y, 1, 0)", {"x": 4, "y": 4}, 1),
+    ("f(x, y) = where(0 < x < 5 & 1 <= y == 1, 1, 0)", {"x": 4, "y": 1}, 1),
+    ("f(x, y) = where(0 < x < 4 | 1 <= y < 1, 1, 0)", {"x": 4, "y": 1}, 0),
     ("f(x, y) = where(not x < 1 and y < 1 or False, 1, 0)", {"x": 4, "y": 0}, 1),
     ("f(x, y) = where(~(x < 1) & ~~(y != 1), 1, 0)", {"x": 4, "y": 0}, 1),
     ("f(x, y) = where(And(x > 0, y > 0, x > y), Eq(x, 4), 0)", {"x": 4, "y": 1}, 1),
@@ -136,6 +143,15 @@ ARRAYS = [
     ("f(x[n,m])[i:n] = where(i > 0, sum[j](x[i-1,j]), 0)", {"x": X23}, [[0, 6]]),
     ("f(x[n,m])[i:n] = Piecewise((sum[j](x[i-1,j]), i > 0), (0, True))", {"x": X23}, [[0, 6]]),
     ("f(x[n], m[n]?)[i] = given(m, exp(m[i])*x[i], -x[i])", {"x": [1, 2], "m": None}, [[-1, -2]]),
+    ("f(x[n], m[n]?): y[i] = x[i]*m[i] when m is given; y[i] = -x[i] when m is absent", {"x": [1, 2]}, [[-1, -2]]),
+    ("f(x[n], m[n]?): y[i] = 1 + x[i]; y[i] += x[i]*m[i] when m is given", {"x": [1, 2], "m": [3, 4]}, [[5, 11]]),
+    ("f(x[n]): y[i] = x[i] where i < 1; y[i] = 2*x[i] where 1 <= i < n", {"x": [1, 2, 3]}, [[1, 4, 6]]),
+    ("f(x[n]): y[i:n] = max[r:2](x[i+r]) where i + r < n", {"x": [1, 3, 2]}, [[3, 3, 2]]),
+    ("f(x[n]; times=2)[(r:times)*n + i] = x[i]", {"x": [1, 2]}, [[1, 2, 1, 2]]),
+    ("f(x[...]) = sum[...](x[...]/size(...))", {"x": X23}, [22 / 6]),
+    ("f(x[n]): require(n >= 2, n % 2 == 0); y[i] = x[i]", {"x": [1, 2]}, [[1, 2]]),
+    ("f(A[n,n], b[n]): y[i] = solve[k:n,l:n](A[l,k], b[k])[i]", {"A": [[1, 2], [0, 1]], "b": [1, 4]}, [[1, 2]]),
+    ("f(A[n,n])[i] = inv(A)[i,0]", {"A": [[2, 0], [0, 4]]}, [[0.5, 0]]),
     ("f(x[n], m[n]?)[i] = given(m, sum[j](exp(m[j])*x[j]), 0) + x[i]", {"x": [1, 2], "m": [0, 0]}, [[4, 5]]),
     ("f(x[n], m[n]?)[i] = given(m, sum[j](exp(m[j])*x[j]), 0) + x[i]", {"x": [1, 2], "m": None}, [[1, 2]]),
     ("f(w[n]) -> o: o[i:n-1] = w[i]; o[n-1+k] = 10*w[k]", {"w": [1, 2, 3]}, [[1, 2, 10, 20, 30]]),
@@ -308,7 +324,12 @@ REFUSED = [
     ("f(x) = x; y = 2", "several statements stand in a block"),
     ("f(x) = x = 2", "`==` compares"),
     ("y = x**2", "the inputs are missing before '='"),
-    ("f(x) = 0 < x < 1", "comparisons do not chain"),
+    ("f(x[n]): y[i] = x[i] where i < 2; y[i] = 2*x[i] where i > 0", "y is defined twice where conditions meet"),
+    ("f(x[n]): y[i] = x[i] when x is given", "`when` asks for an optional input"),
+    ("f(x[n], b[n]?): y[i] = b[i] when b is absent", "b is read here, and is absent"),
+    ("f(x[n], b[n]?): y[i] = b[i] when b is there", "`when b is given` or `when b is absent`"),
+    ("f(x[n]): require(x[0] > 0); y[i] = x[i]", "x is no size or option, which require(...) asks for"),
+    ("f(A[n,n])[i,j] = inv[k:n](A[i,k])[i,j]", "inv is written as inv[i:n,j:n](...), of 1 elements, and has 2"),
     ("f(x) = x < 1 + not x", "`not` binds less tightly"),
     ("f(x) = x if x > 0 else 0", "Write where(condition, then, otherwise)"),
     ("f(x) = |x|", "The absolute value is abs(x)"),
@@ -381,6 +402,22 @@ def test_what_is_refused_says_what_and_where(text: str, fragment: str) -> None:
     assert message.isascii()
     if isinstance(caught.value, FormulaError):
         assert message.splitlines()[-1].strip() == "^"
+
+
+@pytest.mark.parametrize("text", [row[0] for row in FORMULAS if isinstance(row[0], str)] + library.__all__)
+def test_what_is_printed_reads_back_as_the_same_function(text: str) -> None:
+    function = parse(text) if "=" in text else as_function(getattr(library, text))
+    again = parse(str(function))
+    assert parts_of(again) == parts_of(function)
+
+
+def parts_of(f: Function) -> dict[str, Any]:
+    """What a function is made of, in no order of its equations, and in one order of the sums that sizes are."""
+    tensors = {t.name: ([*map(terms, t.shape)], replace(t, shape=(), named=True)) for t in f.tensors}
+    return {
+        **{"inputs": f.inputs, "options": f.options, "outputs": f.outputs, "dims": {*f.dims}, "tensors": tensors},
+        **{"constraints": {*f.constraints}, "text": sorted(str(f).split("\n"))},
+    }
 
 
 def test_the_caret_stands_under_the_place() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from library_inputs import NAMES, function, inputs, module, reals, symmetrised
@@ -222,3 +224,28 @@ def test_second_derivative_where_the_other_branch_has_none(text, torch):
     x, y = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (3.0, 0.0))
     (first,) = torch.autograd.grad(f(x, y), x, create_graph=True)
     assert [g.item() for g in torch.autograd.grad(first, (x, y))] == [2, 0]
+
+
+OWN = [  # (inputs, what a function returns that is written for torch's tensors)
+    ("x[n,m]", "torch.mean(x**2)"),
+    ("x[n,m]", "torch.sum(x, dim=1, keepdim=True) + torch.amax(input=x, dim=1, keepdim=True)"),
+    ("x[n,m], y[m,k]", "torch.mm(x, y) + torch.matmul(x, y) + torch.einsum('ij,jk->ik', x, y)"),
+    ("x[n,m]", "torch.softmax(x, dim=0) - softmax(x, 1)*F.log_softmax(x, dim=-1)"),
+    ("x[n,m]", "torch.logsumexp(x, dim=1)"),
+    ("x[n], z[n]", "torch.stack([x, z], dim=1)"),
+    ("x[n], z[n]", "torch.cat([x, z], dim=0)"),
+    ("x[n]", "torch.clamp(x, min=-0.5) + torch.clamp(x, -1, 1) + torch.clip(x, max=0.5)"),
+    ("x[n]", "torch.where(x > 0, x, torch.exp(x)) + torch.sigmoid(x)*F.relu(x)"),
+    ("x[n,m]", "torch.cumsum(x, dim=0) + torch.flip(x, dims=(1,))"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "body"), OWN, ids=[row[1] for row in OWN])
+def test_a_function_written_for_torch_is_declared_as_it_stands(torch, inputs, body):
+    names, shapes = zip(*re.findall(r"(\w)\[([\w,]+)]", inputs), strict=True)
+    space = {"torch": torch, "F": torch.nn.functional, "softmax": torch.softmax}
+    exec(f"def own({', '.join(names)}): return {body}", space)
+    sizes = {"n": 3, "m": 2, "k": 4}
+    given = [np.random.default_rng(2).standard_normal([sizes[n] for n in shape.split(",")]) for shape in shapes]
+    code = sg.load(sg.function(inputs)(space["own"]), to="numpy")
+    np.testing.assert_allclose(code.forward(*given)[0], space["own"](*map(torch.tensor, given)).numpy(), rtol=1e-14)

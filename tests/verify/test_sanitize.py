@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import subprocess
+import sys
+
 import pytest
 from loading import Compiled, heads
 from printed import FUNCTIONS, C, c_files
@@ -54,6 +58,22 @@ def test_the_driver_runs_every_call(name):
         wrong = C[name][:start] + counter + C[name][start:]
         said, found = sanitize.sanitized(function, executed, c_files(name, wrong), calls)
         assert said.startswith("division by zero at") and found == number - 1
+
+
+LIMITS = [1 << 33, 16_000_000_000 << 10, 18_000_000_000 << 10]  # bytes of addresses: what fails there differs
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a limit of addresses is not kept")
+@pytest.mark.parametrize("most", LIMITS)
+def test_a_sanitizer_that_has_no_memory_for_itself_is_no_finding(monkeypatch, most):
+    import resource  # which Windows has not
+
+    limited = functools.partial(subprocess.run, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+    monkeypatch.setattr(sanitize.subprocess, "run", limited)
+    function = FUNCTIONS["squares"]()
+    executed = CText(function, c_files("squares"), heads(function, c_files("squares")))
+    calls = sample(Declaration(function)).cases
+    assert sanitize.sanitized(function, executed, c_files("squares"), calls) is None
 
 
 def test_a_compiler_without_sanitizers_is_left_in_peace(monkeypatch):

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, product, show
+from ...expr.names import is_pack
 from ...expr.sizes import equal
 from ...ops import NAMES, OPS
-from ..names import is_pack
 from .graph import Node, axes_of, bound, constant, read, value
 from .scope import current
 from .values import Absent, Axis, Operand, Traced, is_condition, reduced_axes, reread, traced

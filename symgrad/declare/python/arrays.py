@@ -13,13 +13,13 @@ from typing import Any, ParamSpec
 
 from ...errors import DeclarationError
 from ...expr import ONE, ZERO, is_exact, product, show, value_of
+from ...expr.names import is_pack
 from ...later import np
-from ...ops import OPS
-from ..names import is_pack
+from ...ops import NAMES, OPS
 from .arithmetic import combined, elementwise, fitted, matmul
 from .branches import instead
 from .graph import Node, Value, constant, value
-from .numpy_functions import METHODS, SHARING, call_function, call_method, call_ufunc
+from .numpy_functions import METHODS, SHARING, TORCHS, call_function, call_method, call_ufunc
 from .reshaping import swapaxes, transpose
 from .scope import current
 from .subscripts import selected
@@ -249,9 +249,10 @@ class Array(Traced):
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """The methods that NumPy's arrays have: `x.sum(axis=-1)`, `x.reshape(n, -1)`."""
         if name not in METHODS:
+            every = f"It has {', '.join(sorted(METHODS))}."
+            said = f"Write sg.{name}(x)." if name in NAMES else TORCHS.get(name, every)
             raise NoAttribute(
-                f"a symbolic array has the methods and attributes that are traced of NumPy's, and no {name!r}: "
-                f"{', '.join(sorted(METHODS))}."
+                f"a symbolic array has the methods and attributes that are traced of NumPy's, and no {name!r}. {said}"
             )
         if name in SHARING:
             copied = SHARING[name]

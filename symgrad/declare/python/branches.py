@@ -40,7 +40,8 @@ def _blocks(tree: ast.AST) -> Iterator[Sequence[ast.stmt]]:
 def _head(statement: ast.stmt) -> int:
     """The last line of a statement, without the block below it."""
     body = getattr(statement, "body", None)
-    return body[0].lineno - 1 if isinstance(body, list) else statement.end_lineno or statement.lineno
+    below = body[0].lineno - 1 if isinstance(body, list) else statement.end_lineno or 0
+    return max(statement.lineno, below)  # `if x > 0: return x` is one line
 
 
 def _rewritten(statement: ast.stmt, behind: Sequence[ast.stmt]) -> str:

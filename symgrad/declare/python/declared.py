@@ -15,12 +15,12 @@ from typing import Any, overload
 
 from ...errors import DeclarationError, ShapeError, SymgradError
 from ...expr import Expr, const, ref, show
+from ...expr.names import is_pack
 from ...expr.sizes import equal
 from ...ir import Function, show_element
 from ...later import np
 from ...records import replace
 from ..draft import Draft
-from ..names import is_pack
 from .arrays import Array, Input, as_array
 from .formula import formula
 from .graph import Node, constant, input_of, packs_in, read, value
@@ -127,7 +127,7 @@ class Declared:
         try:
             return python(**arguments)
         except (TypeError, ValueError) as error:
-            if "torch" in self._code.co_names:
+            if self._calls_torch:
                 raise DeclarationError(f"{self.name} is written for torch's tensors.") from error
             arrays = {name: x for name, x in arguments.items() if name in self.signature.tensors}
             if not self.signature.bare:
@@ -151,6 +151,12 @@ class Declared:
             return self.function._repr_latex_()
         except SymgradError:
             return None
+
+    @property
+    def _calls_torch(self) -> bool:
+        named = (self.__wrapped__.__globals__.get(name) for name in self._code.co_names)
+        homes = (getattr(x, "__module__", None) or getattr(x, "__name__", "") for x in named)
+        return any(str(home).partition(".")[0] == "torch" for home in homes)
 
     @property
     def _code(self) -> CodeType:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
+from ...expr.names import is_pack
 from ...records import dataclass
-from ..names import is_pack
 
 _serials = itertools.count(1)
 

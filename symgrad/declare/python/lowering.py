@@ -13,12 +13,12 @@ from itertools import islice
 from ...domain import Domain
 from ...errors import DeclarationError
 from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, product, ref, refs, substitute
-from ...expr.names import Names, fresh_letters
+from ...expr.names import Names, fresh_letters, is_pack
 from ...ops import OPS
 from ...ops.matrices import MATRICES
 from ...records import dataclass
 from ..draft import Draft
-from ..names import is_pack, output_names
+from ..names import output_names
 from .formula import Line
 from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, reachable, read, resolve, shown, value
 

@@ -8,8 +8,9 @@ from typing import Any
 from ...errors import DeclarationError, ShapeError
 from ...expr import ZERO, Const, Expr, Index, index, refs, show
 from ...expr import indices as indices_of
+from ...expr.names import is_pack
 from ...ir import NEUTRAL
-from ..names import check_name, is_pack
+from ..names import check_name
 from .arithmetic import elementwise, reduced
 from .arrays import Array, as_array
 from .building import Building

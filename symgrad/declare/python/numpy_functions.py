@@ -65,8 +65,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
     raise _refused(f"{whole} with {', '.join(kwargs)}" if kwargs else whole, name)
 
 
-def _clip(x: Any, low: Any = None, high: Any = None) -> Traced:
-    x = traced(x)
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Traced:
+    x, low, high = traced(a), (a_min if min is None else min), (a_max if max is None else max)
     if low is not None and high is not None:
         return elementwise("clip", x, low, high)
     x = x if low is None else elementwise("maximum", x, low)
@@ -239,7 +239,8 @@ def bound(name: str, ours: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     try:
         inspect.signature(ours).bind(*args, **kwargs)
     except TypeError as error:
-        raise DeclarationError(f"np.{name} cannot be traced so: {error}.") from None
+        hint = " NumPy's words are axis and keepdims." if {"dim", "keepdim"} & {*kwargs} else ""
+        raise DeclarationError(f"np.{name} cannot be traced so: {error}.{hint}") from None
     return ours(*args, **kwargs)
 
 
@@ -267,6 +268,13 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     **{"flatten": numpy_axes.flat, "reshape": reshape, "swapaxes": swapaxes, "transpose": transpose},
     "logsumexp": partial(reduced, "logsumexp"),
     **{"astype": astype, "item": _item, "round": _round, "conj": copied, "conjugate": copied},
+}
+
+
+TORCHS: Mapping[str, str] = {  # what NumPy writes for methods of torch's tensors
+    **dict.fromkeys(("t", "mT"), "The transpose is x.T, of stacks of matrices np.swapaxes(x, -1, -2)."),
+    **{"view": "Write x.reshape(...).", "permute": "Write np.transpose(x, axes).", "unsqueeze": "Write x[:, None]."},
+    **dict.fromkeys(("softmax", "log_softmax"), "Write sg.library.softmax(x, axis=-1), or log_softmax."),
 }
 
 

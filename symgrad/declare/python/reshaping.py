@@ -12,8 +12,8 @@ from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Expr, apply, const, factors, is_exact, product, show, value_of
+from ...expr.names import is_pack
 from ...expr.sizes import equal, multiples
-from ..names import is_pack
 from .graph import Node, Pieces, axes_of, read, value
 from .scope import inside
 from .values import Traced, axis_of, reread, size_of, written

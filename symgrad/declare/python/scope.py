@@ -13,9 +13,10 @@ from typing import Any
 
 from ...errors import DeclarationError
 from ...expr import Expr, Index, Ref, refs, substitute
+from ...expr.names import is_pack
 from ...records import dataclass
 from ..draft import Draft
-from ..names import check_name, is_pack
+from ..names import check_name
 from .graph import Node, Written
 
 

@@ -148,6 +148,32 @@ def _log_softmax(x: Any, axis: Any = None) -> Any:
     return elementwise("sub", x, reduced("logsumexp", x, axis, True))
 
 
+def _softmax(x: Any, axis: Any = None) -> Any:
+    return elementwise("exp", _log_softmax(x, axis))
+
+
+# torch's words for what NumPy has: keywords, and names of functions that mean the same with them
+_KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
+_SAME = """sum mean prod amax amin cumsum cumprod matmul dot outer einsum stack where flip square trace diag tril triu
+    kron clip"""
+_NAMED = {
+    **{name: name for name in _SAME.split()},
+    **{"cat": "concatenate", "clamp": "clip", "mm": "matmul", "bmm": "matmul"},
+}
+
+
+def _of_torch(ours: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        first = [kwargs.pop("input")] if "input" in kwargs else []
+        return ours(*first, *args, **{_KEYWORDS.get(name, name): x for name, x in kwargs.items()})
+
+    return function
+
+
+def _numpys(name: str) -> Callable[..., Any]:
+    return lambda *args, **kwargs: getattr(np, name)(*args, **kwargs)
+
+
 def _norm_of(*xs: Any) -> Any:
     return elementwise("sqrt", reduce(partial(elementwise, "add"), [elementwise("pow", x, 2) for x in xs]))
 
@@ -169,7 +195,11 @@ SEEN: Mapping[str, Mapping[str, Any]] = {
     },
     "scipy.special": {
         **{"logsumexp": _logsumexp, "log_softmax": _log_softmax},
-        "softmax": lambda x, axis=None: elementwise("exp", _log_softmax(x, axis)),
+        "softmax": _softmax,
+    },
+    "torch": {
+        **{name: _of_torch(_numpys(numpys)) for name, numpys in _NAMED.items()},
+        **{"softmax": _of_torch(_softmax), "log_softmax": _of_torch(_log_softmax), "logsumexp": _of_torch(_logsumexp)},
     },
     "builtins": {
         **{"len": _len, "sum": _sum, "max": _folded("maximum", "max"), "min": _folded("minimum", "min")},
@@ -234,7 +264,7 @@ class _Module:
 
 
 def _function(home: str, name: str, found: Any) -> Any:
-    ours = SEEN.get("numpy" if home in LIKE_NUMPY else home, {}).get(name)
+    ours = SEEN.get("numpy" if home in LIKE_NUMPY else "torch" if home in TORCH else home, {}).get(name)
     if home in ("numpy", *LIKE_NUMPY) and name in FILLED:
         return _always(name, FILLED[name], found)
     if not callable(found):

@@ -10,10 +10,11 @@ from typing import Any
 
 from ...errors import DeclarationError
 from ...expr import show
+from ...expr.names import is_pack
 from ...ir import REALS, Dtype, Interval
 from ...records import dataclass, replace
 from ..draft import Draft
-from ..names import check_name, is_pack
+from ..names import check_name
 from ..text import declare_inputs, interval_of
 from .sizes import split_sizes
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, Expr, const, is_exact, show, value_of
+from ...expr.names import is_pack
 from ...expr.sizes import floor_divide, tidy
 from ...later import np, of_numpy
 from ...records import dataclass
-from ..names import is_pack
 from . import joining
 from .arithmetic import broadcast
 from .graph import Node, places_of, read, value

@@ -11,6 +11,7 @@ from ...expr import (
     ZERO,
     Expr,
     Index,
+    apply,
     conjunction,
     const,
     index,
@@ -18,11 +19,13 @@ from ...expr import (
     is_exact,
     product,
     ref,
+    refs,
     substitute,
     value_of,
 )
-from ...ir import Function
+from ...ir import Function, When, accumulating, distinct
 from ...ops import NAMES
+from ...ops.matrices import MATRICES
 from ...records import dataclass, replace
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, arity, rank_of
@@ -73,6 +76,7 @@ class _Statement:
     body: int
     accumulates: bool
     axes: int
+    partial: bool  # `where` or `when` says where it counts
 
 
 class DeclarationReader(DomainReader):
@@ -82,6 +86,8 @@ class DeclarationReader(DomainReader):
         super().__init__(formula, draft or Draft(ALONE))
         self._written: dict[str, list[tuple[tuple[Expr, ...], bool]]] = {}
         self._writers: dict[str, int] = {}
+        self._requirements: list[int] = []  # the places of `require(...)`
+        self._partial: dict[str, Token] = {}  # results that are defined by `=` with a condition
 
     def read(self, called: str = "") -> Function:
         """The Function; `called` is what a formula alone shall be called, if that is said."""
@@ -107,7 +113,9 @@ class DeclarationReader(DomainReader):
         self.inputs()
         outputs = self._block() if self.token.text in (":", "->") else self._single(header)
         self._domain(whole, behind)
-        return self.draft.finish(outputs, tidy(whole, "\n    ", "\n    "), tidy(whole))
+        function = self.draft.finish(outputs, tidy(whole, "\n    ", "\n    "), tidy(whole))
+        self._check_partial(function)
+        return function
 
     def _domain(self, whole: Formula, behind: int) -> None:
         """Read the domain, which stands behind the formula."""
@@ -192,6 +200,11 @@ class DeclarationReader(DomainReader):
         listed = self.listed(lambda: self.expect_name("the name of an output")) if self.accept("->") else []
         self.expect(":", f"before the statements of {self.draft.name}")
         statements = self._statements()
+        behind = self.here
+        for place in self._requirements:
+            self.here = place
+            self._require()
+        self.here = behind
         if not statements:
             raise self.unexpected("the statements are missing")
         for s in statements:
@@ -205,6 +218,17 @@ class DeclarationReader(DomainReader):
                 raise self.error(token, f"{token.text} is listed twice.")
         return [t.text for t in listed] or [statements[-1].name.text]
 
+    def _require(self) -> None:
+        """Read `require(n % 2 == 0, k >= 1)`: conditions on sizes and options."""
+        self.next()
+        self.next()
+        for condition in self.listed(self.expression):
+            for r in refs(condition):
+                if r.name not in self.numbers():
+                    raise self.error(self.token, f"{r.name} is no size or option, which require(...) asks for.")
+            self.draft.require(conditions=[condition])
+        self.expect(")", "behind the conditions")
+
     def _statements(self) -> list[_Statement]:
         """Find the statements, so that a name may be read before it is defined."""
         found: list[_Statement] = []
@@ -212,6 +236,10 @@ class DeclarationReader(DomainReader):
         while tokens[here].kind != "end":
             if tokens[here].text == ";" or tokens[here].kind == "newline":
                 here += 1
+                continue
+            if tokens[here].text == "require" and tokens[here + 1].text == "(":
+                self._requirements.append(here)
+                here = self.formula.partner[here + 1] + 1
                 continue
             start = here
             if tokens[start].kind != "name":
@@ -233,9 +261,11 @@ class DeclarationReader(DomainReader):
             depth = 0
             while tokens[body + depth].text == "[":
                 depth += 1
-            found.append(_Statement(tokens[start], start, body, tokens[here].text == "+=", axes + depth))
+            adds, partial = tokens[here].text == "+=", False
             while tokens[here].kind not in ("end", "newline") and tokens[here].text != ";":
                 here = self.formula.partner.get(here, here) + 1
+                partial |= self.is_condition(here)
+            found.append(_Statement(tokens[start], start, body, adds, axes + depth, partial))
         return found
 
     def is_whole(self, here: int) -> bool:
@@ -251,8 +281,7 @@ class DeclarationReader(DomainReader):
         tokens = self.formula.tokens
         if tokens[here].text not in MATRIX_FUNCTIONS or tokens[here].text in NAMES or tokens[here + 1].text != "(":
             return False
-        behind = tokens[self.formula.partner[here + 1] + 1]
-        return behind.kind in ("end", "newline") or behind.text in (";", ",", ")")
+        return self.ends(self.formula.partner[here + 1] + 1)
 
     def rank(self, here: int) -> int:
         """The number of axes of the array that is named, or computed from whole arrays, at `here`."""
@@ -289,7 +318,14 @@ class DeclarationReader(DomainReader):
         self._forget_indices()
         subscripts = self.target()
         self.here = s.body
-        self._define(s.name.text, subscripts, s.accumulates, s.name)
+        if self._is_matrix_call_at(s, subscripts):
+            self._check_written(s.name.text, subscripts, s.accumulates, s.name)
+            self.matrix_call(s.name.text, indices(*subscripts))
+            self.subscripts(s.name)
+        else:
+            if s.partial and not s.accumulates:
+                self._partial[s.name.text] = s.name
+            self._define(s.name.text, subscripts, s.accumulates or s.partial, s.name)
         if self.token.text == ",":
             advice = f"list them: {self.draft.name}(...) -> a, b: a = ...; b = ..."
             raise self.error(self.token, f"a statement has one result. Name several, and {advice}")
@@ -348,19 +384,115 @@ class DeclarationReader(DomainReader):
         if not subscripts and not accumulates and self.is_matrix_call(self.here):
             self.matrix_call(name)
             return
+        if self.token.text in MATRICES and self.peek(3).text == ":" and self.token.text not in self.axes:
+            self._matrix_equation(name, subscripts)
+            return
+        if self._is_shape(name, subscripts, accumulates):
+            return
         given = dict(self.extents)
         body, where, kind = self._body(name, given)
-        where = conjunction([where, *self.written_where])
+        where = conjunction([where, *self.written_where, *self._where(indices(body))])
+        when = self._when(body)
         self.check_constants(token, body)
         if PACK in subscripts:
             given[PACK] = ref("...")
         with self.at(token):
-            self.draft.define(name, subscripts, body, given, where, reduce=kind)
+            self.draft.define(name, subscripts, body, given, where, reduce=kind, when=when)
+
+    def _where(self, mentioned: Sequence[Index]) -> list[Expr]:
+        """`where 0 <= i < n, x[i] > 0` behind a body: the conditions on its indices under which it counts."""
+        if not self.accept("where"):
+            return []
+        self.bound = {i.name: i for i in mentioned} | self.bound
+        return self.listed(self.expression)
+
+    def _when(self, body: Expr) -> When:
+        """`when bias is given`, `when bias is absent` behind a body."""
+        found: list[tuple[str, bool]] = []
+        while self.accept("when"):
+            name = self.expect_name("an optional input")
+            tensor = self.draft.tensors.get(name.text)
+            if tensor is None or not tensor.optional:
+                raise self.error(name, "`when` asks for an optional input, declared as bias[n]?.")
+            if not (self.accept("is") and self.token.text in ("given", "absent")):
+                raise self.unexpected(f"`when {name.text} is given` or `when {name.text} is absent`")
+            found.append((name.text, self.next().text == "given"))
+            if not found[-1][1] and any(r.name == name.text for r in refs(body)):
+                raise self.error(name, f"{name.text} is read here, and is absent.")
+        return tuple(found)
+
+    def _matrix_equation(self, name: str, subscripts: tuple[Expr, ...]) -> None:
+        """`solve[k:n,l:n](A[l,k], b[k])[i]`: a function of matrices, by the elements of its operands."""
+        token = self.next()
+        row = MATRICES[token.text]
+        self.next()
+        over: list[Index] = []
+
+        def bound() -> None:
+            over.append(self.bind(self.expect_name("an index")))
+            self.expect(":", f"behind {over[-1].name}, and how far it runs")
+            self.extent(over[-1])
+
+        self.listed(bound)
+        self.expect("]", f"behind the indices of {token.text}")
+        self.expect("(", f"before the elements that {token.text} takes")
+        operands = self.listed(self.expression)
+        self.expect(")", f"behind the elements that {token.text} takes")
+        shown = self.subscripts(token) if self.token.text == "[" else ()
+        counts = len(over), len(operands), len(shown)
+        free = [i for i in indices(*subscripts) if i not in indices(*operands)]
+        if counts != (len(row.axes.split()), len(row.operands), row.rank) or [*shown] != free[len(free) - row.rank :]:
+            axes = ",".join(f"{i}:{n}" for i, n in zip("ijkl", row.axes.split(), strict=False))
+            raise self.error(
+                token,
+                f"{token.text} is written as {token.text}[{axes}](...), of {len(row.operands)} elements, "
+                f"and has {row.rank} subscripts of its own behind it, which are the last on the left.",
+            )
+        body = apply("pair", *operands) if len(operands) == 2 else operands[0]
+        self.draft.define(name, subscripts, body, self.extents, reduce=token.text)
+
+    def _is_shape(self, name: str, subscripts: tuple[Expr, ...], accumulates: bool) -> bool:
+        """Whether this is `out[i:n,j:m] = 0` beside other statements, which says how long the axes are."""
+        several = (
+            self._writers.get(name, 1) > 1 and not accumulates and self.token.text == "0" and self.ends(self.here + 1)
+        )
+        if not several or not subscripts or any(s not in self.extents for s in subscripts):
+            return False
+        self.next()
+        self._written[name].pop()  # what is not written is 0 as it is
+        self.draft.shape(name, [self.extents[i] for i in indices(*subscripts)])
+        return True
+
+    def is_condition(self, here: int) -> bool:
+        """Whether `where` or `when` at `here` says where what stands before it counts."""
+        return self.formula.tokens[here].text in ("where", "when") and self.formula.ended_before(here)
+
+    def ends(self, here: int) -> bool:
+        """Whether a body ends before the place `here`."""
+        token = self.formula.tokens[here]
+        return token.kind in ("end", "newline") or token.text in (";", ",", ")", "]") or self.is_condition(here)
+
+    def _is_matrix_call_at(self, s: _Statement, subscripts: tuple[Expr, ...]) -> bool:
+        """Whether the statement is `factor[i,j] = cholesky(A)[i,j]`: the function by the indices of the result."""
+        tokens, partner = self.formula.tokens, self.formula.partner
+        called = tokens[s.body].text in MATRIX_FUNCTIONS and tokens[s.body + 1].text == "("
+        first, second = s.start + 1, partner[s.body + 1] + 1 if called else 0
+        if not called or first not in partner or tokens[second].text != "[" or not distinct(subscripts):
+            return False
+        left, right = ([t.text for t in tokens[at : partner[at]]] for at in (first, second))
+        return left == right and len(indices(*subscripts)) == len(subscripts) and self.ends(partner[second] + 1)
+
+    def _check_partial(self, function: Function) -> None:
+        """Refuse `=` for elements that another statement defines, too."""
+        for name, token in self._partial.items():
+            equations = [e for e in function.statements if e.target == name]
+            if not any(e.when for e in equations) and any(accumulating(equations, function.facts)):
+                raise self.error(token, f"{name} is defined twice where conditions meet. `+=` adds to it.")
 
     def _body(self, name: str, extents: dict[Index, Expr]) -> tuple[Expr, Expr, str]:
         """The body with its condition and reduction: one that is the whole body needs no equation of its own."""
         behind = self.reduction_ends()
-        whole = behind is not None and (behind.kind in ("end", "newline") or behind.text in (";", ",", "]"))
+        whole = behind is not None and self.ends(behind)
         alone = self._writers.get(name, 1) == 1 or self.token.text in ("sum", "mean")
         if not whole or not alone or self.written_where:
             return self.expression(), ONE, "sum"

@@ -31,8 +31,7 @@ class DomainReader(HeaderReader):
         """The place of the `for` that stands behind an operand and in no bracket; of the end if there is none."""
         tokens, here = self.formula.tokens, 0
         while tokens[here].kind != "end":
-            before = tokens[here - 1]
-            if here and tokens[here].text == "for" and (before.kind == "number" or before.operand_ends):
+            if here and tokens[here].text == "for" and self.formula.ended_before(here):
                 return here
             here = self.formula.partner.get(here, here) + 1
         return here

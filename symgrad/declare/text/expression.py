@@ -7,13 +7,13 @@ from functools import partial, reduce
 
 from ...errors import FormulaError
 from ...expr import ONE, Expr, Index, Ref, apply, conjunction, const, indices, product, ref, select
+from ...expr.names import is_pack
 from ...ops import NAMES, OPS
 from ...ops.primitive import declared_names
 from ...records import dataclass
 from ..composed import COMPOSED
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS, Named, arity, define_matrix_function
-from ..names import is_pack
 from .cursor import HINTS
 from .names import CONSTANTS, REDUCTIONS, Names
 from .tokenizer import Formula, Token
@@ -42,6 +42,11 @@ class ExpressionReader(Names):
         if token.kind == "number":
             self.next()
             return const(int(token.text)) if token.text.isdigit() else const(plain_decimal(token.text))
+        if self.binding and token.text == "(" and self.peek().kind == "name" and self.peek(2).text == ":":
+            self.next()
+            i = self.ranging()
+            self.expect(")", f"behind how far {i.name} runs")
+            return i
         if token.text == "(":
             behind = self.formula.tokens[self.formula.partner[self.here] + 1]
             return self.element_of_array() if behind.text == "[" else self._group()
@@ -77,12 +82,12 @@ class ExpressionReader(Names):
         closing = self.formula.tokens[self.formula.partner[self.here + 1] + 1]
         return closing.text == "(" or self.token.text not in self.axes
 
-    def reduction_ends(self) -> Token | None:
-        """The token behind the reduction that starts here; None if none does."""
+    def reduction_ends(self) -> int | None:
+        """The place behind the reduction that starts here; None if none does."""
         if self.token.text not in REDUCTIONS or self.peek().text != "[":
             return None
         bracket = self.formula.partner[self.here + 1] + 1
-        return None if bracket not in self.formula.partner else self.formula.tokens[self.formula.partner[bracket] + 1]
+        return None if bracket not in self.formula.partner else self.formula.partner[bracket] + 1
 
     def reduction(self) -> Reduction:
         """Read `sum[i, j:n](body)`."""
@@ -150,8 +155,9 @@ class ExpressionReader(Names):
             )
         return ref(found.name, *given)
 
-    def matrix_call(self, target: str | None = None) -> Named:
-        """Read `solve(A, b)` with names of arrays (or functions of such) between the brackets, and define it."""
+    def matrix_call(self, target: str | None = None, at: Sequence[Index] = ()) -> Named:
+        """Read `solve(A, b)` with names of arrays (or functions of such) between the brackets, and define it; `at` are
+        the indices of the result, if it has any of its own."""
         token = self.next()
         self.next()
         operands = self.listed(self._array)
@@ -163,7 +169,7 @@ class ExpressionReader(Names):
         if target is None and known in self._matrix_calls:
             return self._matrix_calls[known]
         with self.at(token):
-            found = define_matrix_function(self.draft, token.text, operands, target)
+            found = define_matrix_function(self.draft, token.text, operands, target, at)
         self.axes[found.name] = found.rank
         self._matrix_calls[known] = found
         return found
@@ -199,6 +205,8 @@ class ExpressionReader(Names):
             return self._piecewise()
         if name == "given":
             return self._given()
+        if name == "size" and self.peek(2).text in ("...", "*"):
+            return self._size_of_pack()
         op = NAMES.get(name) or self.primitive(token)
         composed = None if op is not None or self.has_a_value(name) else COMPOSED.get(name)
         if composed is None and (op is None or OPS[op].arity == 0):
@@ -283,6 +291,16 @@ class ExpressionReader(Names):
         condition = self.expression()
         self.expect(")", "behind the condition of a piece")
         return then, condition
+
+    def _size_of_pack(self) -> Expr:
+        """`size(...)`, `size(*batch)`: how many elements there are along these axes."""
+        self.next()
+        self.next()
+        name = self.pack_name()
+        if name.text not in self.draft.dims:
+            raise self.error(name, f"no input has the axes {name.text}. Declare them: x[{name.text},n].")
+        self.expect(")", "behind size(...)")
+        return ref(name.text)
 
     def _given(self) -> Expr:
         """`given(mask, then, otherwise)`: what counts with and without an optional input."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ...expr import Expr, const, ref, refs
+from ...expr.names import is_pack
 from ...ir import Dtype
 from ..draft import Draft
-from ..names import is_pack
 from .expression import ExpressionReader
 from .names import check_own_name
 from .operators import SUM

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import DeclarationError, FormulaError
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, index, indices, is_exact, postorder, ref, refs, value_of
+from ...expr.names import is_pack
 from ...ir import REDUCTIONS as KINDS
 from ...ir import Dtype, dtype_of, show_element
 from ...ops import NAMES, OPS
@@ -14,7 +15,7 @@ from ...ops.limits import INFINITY
 from ...ops.primitive import Primitive, declared
 from ..draft import Draft
 from ..matrix_functions import MATRIX_FUNCTIONS
-from ..names import check_name, is_pack
+from ..names import check_name
 from .operators import EULER, SUM, Operators
 from .tokenizer import Formula, Token
 
@@ -46,7 +47,7 @@ class Names(Operators):
         self.extents: dict[Index, Expr] = {}
         self.written_where: list[Expr] = []
         self.primitives: Mapping[str, Primitive] = {}
-        self._binding = False
+        self.binding = False
 
     def primitive(self, token: Token) -> Primitive | None:
         """The user's function of that name, if nothing else here has it."""
@@ -72,7 +73,7 @@ class Names(Operators):
             return ref(name)
         if name in CONSTANTS:
             return CONSTANTS[name]
-        if self._binding:
+        if self.binding:
             return self.bind(token)
         if name in LETTERS and self.token.text != "[":
             return LETTERS[name]
@@ -192,7 +193,7 @@ class Names(Operators):
             return found
         if name.text not in self.draft.dims:
             raise self.error(name, f"no input has the axes {name.text}. Declare them: x[{name.text},n].")
-        if self._binding:
+        if self.binding:
             return self.bind(name)
         raise self.error(
             name, f"the result does not show `{name.text}`. Write it behind its name, or sum[{name.text}](...)."
@@ -212,7 +213,7 @@ class Names(Operators):
         while self.token.kind == "name":
             token = self.next()
             i = self.bound.get(token.text)
-            if i is None and self._binding and token.text not in self.axes and token.text not in self.numbers():
+            if i is None and self.binding and token.text not in self.axes and token.text not in self.numbers():
                 i = self.bind(token)
             if i is None:
                 raise self.error(token, f"{token.text} is no index here; (h e) merges two indices.")
@@ -264,24 +265,26 @@ class Names(Operators):
         self.bound[name] = index(name)
         return self.bound[name]
 
+    def ranging(self) -> Index:
+        """Read `j:n-1` in a target: an index, and how far it runs."""
+        i = self.bind(self.next())
+        self.next()
+        self.binding = False
+        self.written_where += self.extent(i)
+        self.binding = True
+        return i
+
     def target(self) -> tuple[Expr, ...]:
-        """Read `[i, j:n-1, 2*k]` behind the name of a target: its subscripts."""
+        """Read `[i, j:n-1, 2*k, (r:m)*n + l]` behind the name of a target: its subscripts."""
         found: list[Expr] = []
         if self.accept("["):
-            self._binding = True
+            self.binding = True
             while self.token.text != "]":
-                if self.token.kind == "name" and self.peek().text == ":":
-                    i = self.bind(self.next())
-                    self.next()
-                    self._binding = False
-                    self.written_where += self.extent(i)
-                    self._binding = True
-                    found.append(i)
-                else:
-                    found.append(self.subscript())
+                ranges = self.token.kind == "name" and self.peek().text == ":"
+                found.append(self.ranging() if ranges else self.subscript())
                 if not self.accept(","):
                     break
-            self._binding = False
+            self.binding = False
             self.expect("]", "at the end of the subscripts")
         return tuple(found)
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import inf, log2
 
 from ...expr import ONE, ZERO, Const, Expr, apply, postorder, value_of
+from ...ir import MIRRORED
 from ..infinity import NO_INFINITY, has_value
 from .cursor import Cursor
 from .tokenizer import MAX_DIGITS, Token
@@ -16,9 +17,9 @@ MAX_BITS = 4_096  # of a constant that is worked out here; 1,200 digits fit
 MAX_EXPONENT = 1_000_000
 MAX_DOUBLE_EXPONENT = 1_024
 SUM = 10  # how tightly + and - bind
-_COMPARISON = 6
+_AND, _COMPARISON = 4, 6
 _BINARY: Mapping[str, tuple[int, str]] = {
-    **{"|": (2, "or"), "or": (2, "or"), "&": (4, "and"), "and": (4, "and")},
+    **{"|": (2, "or"), "or": (2, "or"), "&": (_AND, "and"), "and": (_AND, "and")},
     **{"<": (6, "lt"), "<=": (6, "le"), ">": (6, "gt"), ">=": (6, "ge"), "==": (6, "eq"), "!=": (6, "ne")},
     **{"+": (10, "add"), "-": (10, "sub")},
     **{"*": (20, "mul"), "/": (20, "div"), "//": (20, "floordiv"), "%": (20, "mod"), "@": (20, "matmul")},
@@ -44,8 +45,9 @@ class Operators(Cursor, ABC):
             level, op = _BINARY.get(token.text, (-1, ""))
             while waiting and waiting[-1][0] >= level:
                 above, sign, waits, left = waiting.pop()
-                if above == level == _COMPARISON:
-                    raise self.error(token, "comparisons do not chain. Write (a < b) & (b < c).")
+                if above == level == _COMPARISON:  # 0 <= i < n: what is said of i
+                    waiting.append((_AND, token, "and", self.build(sign, MIRRORED.get(waits, waits), value, left)))
+                    break
                 value = self.build(sign, waits, left, value)
             if level < max(least, 0):
                 return value

@@ -63,6 +63,11 @@ class Formula:
         """The formula that ends before the token `here`."""
         return Formula(self.text, (*self.tokens[:here], Token("end", "", self.tokens[here].at)), self.partner)
 
+    def ended_before(self, here: int) -> bool:
+        """Whether an operand ends before the token `here`."""
+        before = self.tokens[here - 1]
+        return here > 0 and (before.kind == "number" or before.operand_ends)
+
     def error(self, at: int, message: str) -> FormulaError:
         """The error that shows the line of the text with a caret under the place."""
         before = self.text[:at].replace("\r", "\n")
