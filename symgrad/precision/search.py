@@ -99,9 +99,10 @@ def fewest(
     well_scaled: frozenset[str] = frozenset(),
     shared: Collection[Expr] = (),
     given: Given = (),
+    dear: tuple[Expr, float] | None = None,
 ) -> Expr:
     """That of several forms of `written` that loses fewest bits; the first where none is better, nor as good and
-    shorter, or nothing tells."""
+    shorter, or nothing tells. The `dear` one must save so many bits more."""
     leaves = tuple(n for n in values(written) if isinstance(n, Ref))
     first = forms[0]
     if not known(written) or operations(written) > 3 * LARGE:
@@ -112,6 +113,8 @@ def fewest(
             return first
         search = _Search(written, sample, well_scaled, frozenset(shared) - {*leaves})
         costs = [search.price(sample.lost(f), f) for f in forms]
+        if dear is not None:
+            costs = [cost + dear[1] * (f is dear[0]) for cost, f in zip(costs, forms, strict=True)]
         lengths = [operations(f, search.free) for f in forms]
     best = min(range(len(forms)), key=lambda k: (costs[k], lengths[k]))
     shorter = costs[best] <= costs[0] and lengths[best] < lengths[0]
@@ -166,9 +169,10 @@ def _by_branches(
         sides.append(side if found is None else found)
     if sides[0].key is sides[1].key:
         return sides[0]
-    forms = [_beside_branches(body, well_scaled, free, gain, given), apply("select", condition, *sides)]
-    forms = [f for f in forms[: 1 + (sides != branches)] if operations(f) <= operations(body) + LONGER]
-    found = fewest(forms, body, well_scaled, free, given) if forms else body
+    whole, most = apply("select", condition, *sides), operations(body) + LONGER
+    forms = (body, _beside_branches(body, well_scaled, free, gain, given), whole)
+    price = gain + BOUGHT * max(0, operations(whole, free) - operations(body, free))
+    found = fewest([f for f in forms if operations(f) <= most], body, well_scaled, free, given, (whole, price))
     return None if found is body else found
 
 
@@ -397,7 +401,12 @@ class _Search:
             if self.saved_by(t, form) >= self.gain
             and (new := better(t, self.moderate, self.free, self.gain)) is not None
         }
-        return [transform(form, lambda n: found.get(n, n))] if found else []
+        if not found:
+            return []
+        new = transform(form, lambda n: found.get(n, n))
+        longer = max(0, operations(new, self.free) - operations(form, self.free))
+        saved = self.saved(self.sample.lost(form), self.sample.lost(new))
+        return [new] if saved >= self.gain + BOUGHT * longer else []
 
     def saved_by(self, part: Expr, form: Expr) -> float:
         """The bits that would be saved if one part of a form were exact."""

@@ -53,7 +53,11 @@ def with_cancelled(
         if filled is not None:
             form = filled
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
-            shared = {inlined(r): r for r in refs(form) if r.name not in well_scaled}
+            shared = dict[Expr, Expr]()
+            for r in refs(form):
+                whole = inlined(r)
+                if r.name not in well_scaled:
+                    shared |= {whole: r} | ({whole.args[0]: -r} if operator(whole) == "neg" else {})
             form = best = _or(better(body, well_scaled, shared, DERIVED), body)
             other = None if written is None else written.body(e)
             if other is not None and other is not body:
@@ -71,7 +75,9 @@ def with_cancelled(
             )
             form = first if form is body else substitute(form, shared)
         changed = changed or form is not e.body
-        statements.append(e if form is e.body else e.with_body(form))
+        e = e if form is e.body else e.with_body(form)
+        inlined.becomes(e)
+        statements.append(e)
     if not changed:
         return function
     primal = [e for e in statements if e.target in forward]
@@ -105,6 +111,11 @@ class _Inlined:
                 return body
             body = substitute(body, found)
         return body
+
+    def becomes(self, e: Equation) -> None:
+        """An equation has another form, in which its readers know it."""
+        if e.target in self.locals:
+            self.locals[e.target] = e
 
     def body(self, e: Equation) -> Expr | None:
         """What the tensor of an equation is computed from here; None where that is not one such formula."""
