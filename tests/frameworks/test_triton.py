@@ -102,6 +102,7 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("cross_entropy", "i * c + target", "i * c + target + 1"),
     ("cross_entropy", "j == target", "j == target + 1"),
     ("cross_entropy", "accumulate=True", "accumulate=False"),
+    ("gelu", "with torch.cuda.device_of(x):", "if True:"),
 )
 
 
@@ -122,3 +123,11 @@ def test_tensors_on_the_cpu_are_refused_where_nothing_interprets(torch):
     with pytest.raises(ValueError, match="gelu: there is a tensor on the CPU; kernels run on a GPU, or in the interp"):
         module.gelu(torch.ones(3))
     assert module.gelu(torch.ones(3, device="meta")).shape == (3,)
+
+
+def test_tensors_on_two_devices_are_refused_by_name(torch):
+    ((path, text),) = sg.generate(library.cross_entropy, to="triton", check=False).items()
+    module = module_from(f"two_{path}", text)
+    logits, target = torch.ones(2, 3, device="meta"), torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"cross_entropy: the tensors .* devices: logits on meta, target on cpu"):
+        module.cross_entropy(logits, target)
