@@ -15,16 +15,16 @@ from ..plan.program import Procedure
 from ..records import replace
 from ..source import python as py
 from ..source.layout import listed
-from ..source.python import Assign, Def, Do, Expression, Name, Word, bare, call, method
+from ..source.python import Assign, Def, Do, Expression, Name, Word, call, method
 from . import primitives
 from .base import Artefact
 from .handwritten import handwritten
 from .options import PAIR
-from .python_checks import RangeCheck, checked_options, inputs_helper, promoted
+from .python_checks import RangeCheck, inputs_helper, promoted
 from .python_names import PythonLanguage
 from .python_sizes import size
 from .python_statements import named, needed
-from .torch import in_range, type_helpers
+from .torch import TorchFile, in_range, type_helpers
 from .torch_expressions import TorchExpressions
 from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
 from .triton_helpers import helpers
@@ -134,13 +134,11 @@ class _File(OperatorFile):
 
     def _call(self) -> py.Block:
         outputs: list[Expression] = [*named(self.primal.outputs)]
-        inputs = named(self.primal.inputs)
+        inputs, found = named(self.primal.inputs), TorchFile(self.program).taken()
         result: Expression = call("_forward", *inputs, *named(self.options))
         if self.hidden:
             count = len(outputs)
             result = py.Element(result, (py.integer(0) if count == 1 else py.Cut(stop=py.integer(count)),))
-        checked = call("_inputs", *inputs, *named(checked_options(self.program)))
-        found: list[py.Statement] = [Assign(bare(inputs), checked)]
         if len(inputs) > 1:
             found.append(Do(call("_one_device", **dict(zip(self.primal.inputs, inputs, strict=True)))))
         return [*found, py.Return(result)]
