@@ -102,6 +102,7 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("cross_entropy", "i * c + target", "i * c + target + 1"),
     ("cross_entropy", "j == target", "j == target + 1"),
     ("cross_entropy", "accumulate=True", "accumulate=False"),
+    ("cross_entropy", "counts = target != ignore_index", "counts = target >= 0"),
     ("gelu", "with torch.cuda.device_of(x):", "if True:"),
 )
 

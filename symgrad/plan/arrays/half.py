@@ -74,7 +74,7 @@ def autocast(statements: Sequence[Statement], results: Collection[str], equation
     """What torch.autocast does with the inputs: float32 where a result is made of sums, or is a function of torch's
     list, as its equation says; its own type where there are products of matrices; nothing else."""
     kinds: dict[str, str] = {}
-    others = {e.target for e in equations if not _listed(e.body)}
+    others = {e.target for e in equations if e.reduce != "none" or not _listed(e.body)}
     for _ in range(2):  # what a loop computes may be read in the next turn
         for s in (x for top in statements for x in flat(top)):
             for name in [n for n in (s.names if isinstance(s, Unpack) else (s.name,)) if n is not None]:
