@@ -74,6 +74,7 @@ REFUSED = {
     "f(x[n,k], w[k,m])[i,j] = sum[l](x[i,l]*w[l,j])": "reads each element of its arrays many times.* --to torch",
     "f(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]": "are a recurrence, and triton has no loop over time",
     "f(x[n]): out[i:n-1] = (x[i+1] - x[i])**2": "several rows add to one element in more than one term, as grad_x",
+    "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "triton has no kernel of rows of several kinds",
     "f(x, y) = x**y": "triton has no function pow",
     "f(x[n]) = prod[i](x[i])": "triton has no prod",
 }
