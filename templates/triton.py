@@ -18,6 +18,14 @@ def _refuse(ctx, *_):
     )
 
 
+def _one_device(**tensors):
+    """Refuse tensors that are on different devices."""
+    given = {n: t.device for n, t in tensors.items() if t is not None}
+    if len(set(given.values())) > 1:
+        said = ", ".join(f"{name} on {device}" for name, device in given.items())
+        raise ValueError(f"{_NAME}: the tensors are on different devices: {said}")
+
+
 def _stored(*tensors):
     """Return the tensors as kernels read them; refuse those that are not on a GPU."""
     for tensor in tensors:

@@ -279,7 +279,7 @@ class FrameworkFile(WholeFile):
     def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
         super().__init__(program, word, results, sparse)
         primal = self.primal
-        self.autocast = half.autocast(self.forward.statements, primal.outputs)
+        self.autocast = half.autocast(self.forward.statements, primal.outputs, primal.statements)
         self.entered: list[py.Statement] = []
         self.left: list[py.Statement] = []
         self.narrowed: Collection[str] = ()

@@ -58,7 +58,7 @@ class Torch(PythonLanguage):
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
-        return _File(program).module(header)
+        return TorchFile(program).module(header)
 
     def load(self, program: Program, files: Mapping[str, str]) -> TorchValues:
         """Import the printed text as a module."""
@@ -66,7 +66,7 @@ class Torch(PythonLanguage):
         return made(program, self.module_of(program, files))
 
 
-class _File(FrameworkFile):
+class TorchFile(FrameworkFile):
     saves_names = False  # setup_context saves what forward is called with, and what it returns
     matrices = "tensor of layout torch.sparse_csr"
 
@@ -125,14 +125,19 @@ class _File(FrameworkFile):
 
     def _checked(self, body: py.Block) -> py.Block:
         """The inputs checked, and what is done with them, in the type that they have."""
-        inputs, sure = named(self.primal.inputs), Name(self.like or self.primal.inputs[0])
+        sure = Name(self.like or self.primal.inputs[0])
+        return [*self.taken(), py.With(call("_no_autocast", sure), body)]
+
+    def taken(self) -> list[py.Statement]:
+        """The inputs checked, in the type that torch.autocast gives them."""
+        inputs = named(self.primal.inputs)
         checked = call(self.inputs, *inputs, *named(checked_options(self.program)))
         found: list[py.Statement] = [Assign(bare(inputs), checked)]
         if self.autocast:
             reals = named(self.reals(self.primal.inputs))
             kind = given(self.autocast == half.FLOAT32, dtype=Word("torch.float32"))
             found.append(unpacked(reals, call("_autocast", *reals, **kind)))
-        return [*found, py.With(call("_no_autocast", sure), body)]
+        return found
 
     @property
     def errors(self) -> tuple[str, ...]:

@@ -15,16 +15,16 @@ from ..plan.program import Procedure
 from ..records import replace
 from ..source import python as py
 from ..source.layout import listed
-from ..source.python import Assign, Def, Do, Expression, Name, Word, bare, call, method
+from ..source.python import Assign, Def, Do, Expression, Name, Word, call, method
 from . import primitives
 from .base import Artefact
 from .handwritten import handwritten
 from .options import PAIR
-from .python_checks import RangeCheck, checked_options, inputs_helper, promoted
+from .python_checks import RangeCheck, inputs_helper, promoted
 from .python_names import PythonLanguage
 from .python_sizes import size
 from .python_statements import named, needed
-from .torch import in_range, type_helpers
+from .torch import TorchFile, in_range, type_helpers
 from .torch_expressions import TorchExpressions
 from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
 from .triton_helpers import helpers
@@ -134,13 +134,14 @@ class _File(OperatorFile):
 
     def _call(self) -> py.Block:
         outputs: list[Expression] = [*named(self.primal.outputs)]
-        inputs = named(self.primal.inputs)
+        inputs, found = named(self.primal.inputs), TorchFile(self.program).taken()
         result: Expression = call("_forward", *inputs, *named(self.options))
         if self.hidden:
             count = len(outputs)
             result = py.Element(result, (py.integer(0) if count == 1 else py.Cut(stop=py.integer(count)),))
-        checked = call("_inputs", *inputs, *named(checked_options(self.program)))
-        return [Assign(bare(inputs), checked), py.Return(result)]
+        if len(inputs) > 1:
+            found.append(Do(call("_one_device", **dict(zip(self.primal.inputs, inputs, strict=True)))))
+        return [*found, py.Return(result)]
 
     # memory
 
@@ -225,7 +226,7 @@ class _File(OperatorFile):
             lines.append(Assign(Name(places_of(name)), method(like, "new_empty", shape, dtype=Word("torch.int64"))))
             added = call("_scattered", Name(name), Name(places_of(name)), Name(parts_of(name)))
             after += self._asked(name, [Do(added)])
-        lines += [*self._blocks(text), *self._call_of(text, grid), *after]
+        lines += [*self._blocks(text), *self._call_of(text, grid, like), *after]
         serves = {g for s in kernel.steps if s.target in kernel.results for g in s.serves}
         if serves and serves < {*self.gradient_names.values()}:
             places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in serves]
@@ -258,7 +259,7 @@ class _File(OperatorFile):
             if text.block(i) in text.blocks
         ]
 
-    def _call_of(self, text: KernelText, grid: Expression) -> list[py.Statement]:
+    def _call_of(self, text: KernelText, grid: Expression, like: Name) -> list[py.Statement]:
         positional = [*named([*text.read, *text.written])]
         positional += [self._size(ref(n)) for n in text.sizes]
         positional += [Name(n) for n in text.numbers if text.around.options[n] != Dtype.REAL]
@@ -273,5 +274,6 @@ class _File(OperatorFile):
             elements.append(value)
         keywords |= {text.real.name: call("_kind", REAL)} if text.uses_real else {}
         keywords |= {"num_warps": call("_warps", py.joined("mul", elements))} if elements else {}
-        launch = Assign(Word("grid"), py.Several((grid,)))
-        return [launch, Do(call(py.Element(Word(text.around.name), (Word("grid"),)), *positional, **keywords))]
+        launch = Do(call(py.Element(Word(text.around.name), (Word("grid"),)), *positional, **keywords))
+        on_their_device = py.With(call("torch.cuda.device_of", like), [launch])
+        return [Assign(Word("grid"), py.Several((grid,))), on_their_device]

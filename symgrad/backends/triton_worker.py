@@ -7,12 +7,14 @@ out without saying what else is there is NaN: on a GPU it is anything.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import importlib
 import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
+from unittest import mock
 
 import numpy as np
 import torch
@@ -49,8 +51,11 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no 
 
     bounds: ClassVar[tuple[Any, Any]] = (np.zeros(0, np.uint64), np.zeros(0, np.uint64))
     launched: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    device: ClassVar[Any] = None  # that which torch was told to launch on
 
     def _init_args_hst(self, args_dev: Any, kwargs: Any) -> Any:
+        if any(value.device != Guarded.device for value in args_dev if torch.is_tensor(value)):
+            raise RuntimeError("a kernel is launched on the current device, which need not be that of its tensors")
         self.copies: list[tuple[Any, Any, int]] = []
         args, named = [*map(self._copied, args_dev)], {k: self._copied(v) for k, v in kwargs.items()}
         ends = sorted((t.data_ptr(), t.data_ptr() + reach * t.element_size()) for _, t, reach in self.copies)
@@ -82,6 +87,16 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no 
         for value, own, _ in self.copies:
             if not torch.equal(_bytes(value), _bytes(own)):
                 value.copy_(own)  # torch counts what is written to
+
+
+@contextlib.contextmanager
+def chosen(value: Any) -> Iterator[None]:
+    """What stands for torch.cuda.device_of, which does nothing for tensors on the CPU."""
+    Guarded.device = value.device
+    try:
+        yield
+    finally:
+        Guarded.device = None
 
 
 def _bytes(value: Any) -> Any:
@@ -125,6 +140,7 @@ def _guard() -> None:
 
     builder.create_masked_load, builder.create_masked_store = loads, stores
     interpreter.GridExecutor = Guarded
+    mock.patch.object(torch.cuda, "device_of", chosen).start()
 
 
 class Worker:

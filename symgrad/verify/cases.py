@@ -13,7 +13,7 @@ import numpy as np
 from ..ir import Function, bind
 from ..records import dataclass, replace
 from .domains import at_bounds
-from .draws import edges
+from .draws import counted_out, edges
 from .logarithms import logarithms
 from .reference import Declaration
 from .rounding import DOUBLE, SINGLE
@@ -191,9 +191,11 @@ class Sampler(ABC):
         """The cases, in order; None for one that could not be drawn."""
 
     def _other_options(self) -> Iterator[Mapping[str, Any]]:
-        """The options at other values, one at a time."""
+        """The options at other values, one at a time; at 0, what subscripts are compared with: they may be that."""
+        compared = counted_out(self.function)
         for option in self.function.options:
             other = option.default + 1 if option.dtype == "int" else float(option.default) * 3 or 0.25
+            other = 0 if option.name in compared and option.default else other
             yield {**self.options, option.name: other}
 
     def _case(self, row: Row, inputs: Values, options: Mapping[str, Any], count: int = 1, packed: bool = False) -> Case:

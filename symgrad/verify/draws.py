@@ -147,6 +147,12 @@ def _subscript_extents(
     return bounds, mentioned
 
 
+def counted_out(function: Function) -> set[str]:
+    """The options that integer inputs are compared with."""
+    whole = {n for n in function.inputs if function.table[n].dtype == "int"}
+    return {b.name for name, b, _ in _compared(function) if name in whole and isinstance(b, Ref)}
+
+
 def ignored(function: Function, options: Mapping[str, Any]) -> dict[str, list[int]]:
     """The integer inputs that are subscripts, with the numbers that they are compared with, and those beside: a `where`
     may leave out what is out of range."""

@@ -54,6 +54,7 @@ def faults_of_operators(
         found.append((name, f"is no operator as torch asks for: {type(error).__name__}: {error}"))
     found += _mixed(torch, function, tensors, reals, results, name)
     found += _integers(torch, function, tensors, results, name)
+    found += _autocast(torch, function, given, results, name)
     found += _unused(torch, function, moved(given(torch.float64)), options, name)
     compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
     for said, call, kinds in (("compiled", compiled, ("float32",)), ("in half precision", function, HALVES)):
@@ -91,6 +92,21 @@ def _mixed(
     if any(not torch.equal(a, b.to(a.dtype)) for a, b in pairs) or pairs[0][0].dtype != torch.float64:
         return [(name, "is another, where the inputs are of two types")]
     return []
+
+
+def _autocast(torch: Any, function: Any, given: Any, results: Any, name: str) -> list[Fault]:
+    """Under torch.autocast all is computed in float32, which elementwise functions may leave in the type of inputs."""
+    single, half = given(torch.float32), given(torch.float32, given(torch.bfloat16))
+    try:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found, of_half = results(function, single), results(function, half)
+            low = results(function, given(torch.bfloat16))
+    except Exception as error:
+        return [(name, f"under torch.autocast, raises {type(error).__name__}: {error}")]
+    same = [*map(torch.equal, found, results(function, single))]
+    if low[0].dtype == torch.float32:
+        same += [torch.equal(low[0], of_half[0])]
+    return [] if all(same) and low[-1].dtype == torch.bfloat16 else [(name, "is another under torch.autocast")]
 
 
 def _integers(torch: Any, function: Any, tensors: Sequence[Any], results: Any, name: str) -> list[Fault]:

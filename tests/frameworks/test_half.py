@@ -13,6 +13,8 @@ import pytest
 
 import symgrad as sg
 from symgrad import library
+from symgrad.backends.python_names import module_from
+from symgrad.errors import UnsupportedError
 
 # as in test_torch.py
 pytestmark = [
@@ -119,6 +121,22 @@ def test_autocast(row, inside, torch, rng):
     close = ROUNDINGS * HALVES["bfloat16"] if wanted == torch.bfloat16 else 1e-5
     for a, b in zip([out.detach(), *gradients], pulled(torch, call, singles), strict=True):
         torch.testing.assert_close(a.float(), b, rtol=0, atol=close * b.abs().max().item())
+
+
+@pytest.mark.usefixtures("triton")
+@pytest.mark.parametrize("row", [r for r in ROWS if r[3] != PRODUCTS], ids=lambda r: r[0])
+def test_autocast_of_kernels(row, torch, rng):
+    """The type of the result, which a device without numbers tells."""
+    try:
+        ((path, text),) = sg.generate(getattr(library, row[0]), to="triton", check=False).items()
+    except UnsupportedError:
+        assert row[0] in ("cumsum", "prod")
+        return
+    call = getattr(module_from(f"autocast_{path}", text), row[0])
+    for kind in ("float32", "bfloat16"):
+        given = [t.to("meta") for t in as_kind(torch, drawn(row, rng), kind)]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert call(*given).dtype == getattr(torch, kind if row[3] == UNTYPED else "float32")
 
 
 def test_autocast_is_that_of_torchs_lists(torch):

@@ -74,6 +74,7 @@ REFUSED = {
     "f(x[n,k], w[k,m])[i,j] = sum[l](x[i,l]*w[l,j])": "reads each element of its arrays many times.* --to torch",
     "f(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]": "are a recurrence, and triton has no loop over time",
     "f(x[n]): out[i:n-1] = (x[i+1] - x[i])**2": "several rows add to one element in more than one term, as grad_x",
+    "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "triton has no kernel of rows of several kinds",
     "f(x, y) = x**y": "triton has no function pow",
     "f(x[n]) = prod[i](x[i])": "triton has no prod",
 }
@@ -102,6 +103,8 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("cross_entropy", "i * c + target", "i * c + target + 1"),
     ("cross_entropy", "j == target", "j == target + 1"),
     ("cross_entropy", "accumulate=True", "accumulate=False"),
+    ("cross_entropy", "counts = target != ignore_index", "counts = target >= 0"),
+    ("gelu", "with torch.cuda.device_of(x):", "if True:"),
 )
 
 
@@ -122,3 +125,11 @@ def test_tensors_on_the_cpu_are_refused_where_nothing_interprets(torch):
     with pytest.raises(ValueError, match="gelu: there is a tensor on the CPU; kernels run on a GPU, or in the interp"):
         module.gelu(torch.ones(3))
     assert module.gelu(torch.ones(3, device="meta")).shape == (3,)
+
+
+def test_tensors_on_two_devices_are_refused_by_name(torch):
+    ((path, text),) = sg.generate(library.cross_entropy, to="triton", check=False).items()
+    module = module_from(f"two_{path}", text)
+    logits, target = torch.ones(2, 3, device="meta"), torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"cross_entropy: the tensors .* devices: logits on meta, target on cpu"):
+        module.cross_entropy(logits, target)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
+from ...expr import Apply, Expr
+from ...ir import Equation
 from ...ops import OPS
 from ...ops.primitive import Primitive
 from ...records import dataclass, replace
@@ -68,17 +70,17 @@ class Halves:
     narrow: bool = False
 
 
-def autocast(statements: Sequence[Statement], results: Collection[str]) -> str:
+def autocast(statements: Sequence[Statement], results: Collection[str], equations: Sequence[Equation]) -> str:
     """What torch.autocast does with the inputs: float32 where a result is made of sums, or is a function of torch's
-    list; its own type where there are products of matrices; nothing else."""
+    list, as its equation says; its own type where there are products of matrices; nothing else."""
     kinds: dict[str, str] = {}
+    others = {e.target for e in equations if e.reduce != "none" or not _listed(e.body)}
     for _ in range(2):  # what a loop computes may be read in the next turn
         for s in (x for top in statements for x in flat(top)):
             for name in [n for n in (s.names if isinstance(s, Unpack) else (s.name,)) if n is not None]:
                 found = _kind(s.value, kinds)
-                listed = isinstance(s.value, Elementwise) and s.value.op in OPS and OPS[s.value.op].single
-                kinds[name] = max(kinds.get(name, UNTYPED), FLOAT32 if listed and name in results else found, key=_rank)
-    ends = {kinds.get(r, UNTYPED) for r in results}
+                kinds[name] = max(kinds.get(name, UNTYPED), found, key=_rank)
+    ends = {FLOAT32 if r not in others else kinds.get(r, UNTYPED) for r in results}
     return FLOAT32 if FLOAT32 in ends else PRODUCT if PRODUCT in kinds.values() else UNTYPED
 
 
@@ -126,6 +128,10 @@ def is_product(array: Array) -> TypeGuard[MatMul | Einsum | Convolution]:
     several, target = array.subscripts.split("->")
     operands = [{*o} for o in several.replace("...", "").split(",")]
     return any(i in mine and not all(i in o for o in operands) for mine in operands for i in target if i != ".")
+
+
+def _listed(body: Expr) -> bool:
+    return isinstance(body, Apply) and body.op in OPS and OPS[body.op].single
 
 
 def _rank(kind: str) -> int:

@@ -104,7 +104,10 @@ class _Stages:
         return any(map(self._is_data, first.subscripts)) or not all(picks(first, e) for e in others)
 
     def _refuse_mixed(self, step: Step) -> None:
-        """Parts are added up by the one who calls kernels, and nothing else."""
+        """Parts are added up by the one who calls kernels, and nothing else; a row is one of all rows of its kernel."""
+        every = self._rows(step)
+        if all({i for i, _ in e.box} - {*self.lanes} < every for e in step.equations):
+            raise self._refusal(f"triton has no kernel of rows of several kinds, as {_shown(step)}")
         several = len(step.equations) > 1
         if step.target in self.scattered and (several or step.equations[0].reduced):
             raise self._refusal(f"several rows add to one element in more than one term, as {_shown(step)}")
