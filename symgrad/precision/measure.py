@@ -36,7 +36,6 @@ UNIT = range(-40, 0)  # of how far a number of the unit interval is from its end
 TRIED = 4  # times as many points are drawn
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 
-LOGIC = ("and", "or", "not")
 
 Point = dict[Expr, float]
 Points = Mapping[Expr, Any]  # of each leaf an array
@@ -60,9 +59,10 @@ def known(root: Expr) -> bool:
             if asked or not isinstance(node, (Ref, Const)):
                 return False
         elif asked:
-            if node.op not in LOGIC and node.op not in COMPARE:
+            logic = OPS[node.op].kind == "logic"
+            if not logic and node.op not in COMPARE:
                 return False
-            stack += ((a, node.op in LOGIC) for a in node.args)
+            stack += ((a, logic) for a in node.args)
         elif node.op != "select" and in_balls(node.op) is None:
             return False
         else:
@@ -107,7 +107,7 @@ def ball(root: Expr, done: dict[Expr, Any]) -> Any:
 def _holds(condition: Expr, done: dict[Expr, Any]) -> bool | None:
     """Whether it does; None where that is not certain."""
     assert isinstance(condition, Apply)  # of what is `known`
-    if condition.op in LOGIC:
+    if OPS[condition.op].kind == "logic":
         parts = (_holds(a, done) for a in condition.args)
         if condition.op == "not":
             (part,) = parts
@@ -192,7 +192,7 @@ class Doubles:
         if node.op == "select":
             return np.where(*args)
         if row.result == "bool":
-            if node.op in LOGIC:
+            if row.kind == "logic":
                 return getattr(np, f"logical_{node.op}")(*args)
             return COMPARE[node.op](*args) if node.op in COMPARE else _by_points(node.op, *args)
         if row.arithmetic and row.arity:
