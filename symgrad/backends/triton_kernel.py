@@ -16,6 +16,7 @@ from ..source.python import NONE, Assign, Def, Do, Expression, Given, If, Name, 
 from .triton_expressions import NAN_TOO, Expressions, Value
 
 MASK, PROGRAM = Word("mask"), call("tl.program_id", py.integer(0))
+FIRST_ROW = method(PROGRAM, "to", Word("tl.int64"))  # rows times columns may be more than an int32 counts
 JIT = Word("triton.jit")
 CONSTANT = "tl.constexpr"
 NEUTRAL: Mapping[str, Expression] = {
@@ -110,9 +111,8 @@ class KernelText:
         unused = [n for n in self.numbered if n.target.name not in spoken]  # type: ignore[union-attr]
         body = [n for n in self.first.lines if n not in unused]
         if kernel.strided:
-            rows = call(
-                "range", PROGRAM, self.tree.place(product(self.rows.values())), call("tl.num_programs", py.integer(0))
-            )
+            end = self.tree.place(product(self.rows.values()))
+            rows = call("range", FIRST_ROW, end, call("tl.num_programs", py.integer(0)))
             inner = [n for n in self._row_indices() if n.target.name in spoken]  # type: ignore[union-attr]
             body.append(py.For(self._row, rows, [*inner, *_merged(self.scope.lines)]))
         body = [*_merged(body), *_merged(self.last)]
@@ -163,14 +163,14 @@ class KernelText:
     def _begin(self) -> None:
         lines = self.first.lines
         if self.kernel.flat:
-            start = Operation("mul", (method(PROGRAM, "to", Word("tl.int64")), self.word("BLOCK")))
+            start = Operation("mul", (FIRST_ROW, self.word("BLOCK")))
             lines.append(
                 Assign(self._row, Operation("add", (start, call("tl.arange", py.integer(0), self.word("BLOCK")))))
             )
             lines.append(Assign(MASK, Operation("lt", (self._row, self.tree.place(product(self.rows.values()))))))
             lines += self._row_indices()
         elif self.rows and not self.kernel.strided:
-            lines.append(Assign(self._row, method(PROGRAM, "to", Word("tl.int64"))))
+            lines.append(Assign(self._row, FIRST_ROW))
             lines += self._row_indices()
         for place, (i, extent) in enumerate(self.lanes.items()):
             lane: Expression = call("tl.arange", py.integer(0), self.block(i))
