@@ -172,7 +172,8 @@ def _by_branches(
     whole, most = apply("select", condition, *sides), operations(body) + LONGER
     forms = (body, _beside_branches(body, well_scaled, free, gain, given), whole)
     price = gain + BOUGHT * max(0, operations(whole, free) - operations(body, free))
-    found = fewest([f for f in forms if operations(f) <= most], body, well_scaled, free, given, (whole, price))
+    dear = None if whole is body else (whole, price)
+    found = fewest([f for f in forms if operations(f) <= most], body, well_scaled, free, given, dear)
     return None if found is body else found
 
 
