@@ -66,6 +66,18 @@ class Torch(PythonLanguage):
         return made(program, self.module_of(program, files))
 
 
+def taken(program: Program, check: str, autocast: str) -> list[py.Statement]:
+    """The inputs checked, in the type that torch.autocast gives them."""
+    primal = program.derivative.primal
+    inputs = named(primal.inputs)
+    found: list[py.Statement] = [Assign(bare(inputs), call(check, *inputs, *named(checked_options(program))))]
+    if autocast:
+        reals = named([n for n in primal.inputs if program.table[n].dtype == Dtype.REAL])
+        kind = given(autocast == half.FLOAT32, dtype=Word("torch.float32"))
+        found.append(unpacked(reals, call("_autocast", *reals, **kind)))
+    return found
+
+
 class TorchFile(FrameworkFile):
     saves_names = False  # setup_context saves what forward is called with, and what it returns
     matrices = "tensor of layout torch.sparse_csr"
@@ -126,18 +138,7 @@ class TorchFile(FrameworkFile):
     def _checked(self, body: py.Block) -> py.Block:
         """The inputs checked, and what is done with them, in the type that they have."""
         sure = Name(self.like or self.primal.inputs[0])
-        return [*self.taken(), py.With(call("_no_autocast", sure), body)]
-
-    def taken(self) -> list[py.Statement]:
-        """The inputs checked, in the type that torch.autocast gives them."""
-        inputs = named(self.primal.inputs)
-        checked = call(self.inputs, *inputs, *named(checked_options(self.program)))
-        found: list[py.Statement] = [Assign(bare(inputs), checked)]
-        if self.autocast:
-            reals = named(self.reals(self.primal.inputs))
-            kind = given(self.autocast == half.FLOAT32, dtype=Word("torch.float32"))
-            found.append(unpacked(reals, call("_autocast", *reals, **kind)))
-        return found
+        return [*taken(self.program, self.inputs, self.autocast), py.With(call("_no_autocast", sure), body)]
 
     @property
     def errors(self) -> tuple[str, ...]:

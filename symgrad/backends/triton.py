@@ -9,6 +9,7 @@ from ..errors import UnsupportedError
 from ..expr import Expr, product, ref, refs, substitute
 from ..ir import Dtype, Tensor, covers
 from ..plan import Program
+from ..plan.arrays.half import autocast_of
 from ..plan.kernels import Kernel, kernels
 from ..plan.loops import flatten, size_names
 from ..plan.program import Procedure
@@ -24,7 +25,7 @@ from .python_checks import RangeCheck, inputs_helper, promoted
 from .python_names import PythonLanguage
 from .python_sizes import size
 from .python_statements import named, needed
-from .torch import TorchFile, in_range, type_helpers
+from .torch import in_range, taken, type_helpers
 from .torch_expressions import TorchExpressions
 from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
 from .triton_helpers import helpers
@@ -134,7 +135,8 @@ class _File(OperatorFile):
 
     def _call(self) -> py.Block:
         outputs: list[Expression] = [*named(self.primal.outputs)]
-        inputs, found = named(self.primal.inputs), TorchFile(self.program).taken()
+        inputs, kind = named(self.primal.inputs), autocast_of(self.primal.statements, self.primal.outputs)
+        found = taken(self.program, "_inputs", kind)
         result: Expression = call("_forward", *inputs, *named(self.options))
         if self.hidden:
             count = len(outputs)

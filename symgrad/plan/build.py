@@ -25,6 +25,7 @@ from .steps import steps
 from .subscripts import subscripts
 
 LARGE = 150  # operations that equations share; a longer straight line is cut (arrays) or scheduled (loops)
+KERNELS = ("triton",)  # loops that are printed as they are planned: nothing names what is written twice later
 
 
 def plan(
@@ -96,8 +97,9 @@ def plan(
 
     def in_style(equations: Sequence[Equation]) -> list[Equation]:
         if style == "loops":
-            return rows_first(divided_once(equations, tensors, names))
-        return cut(rows_first(equations), tensors, names)
+            equations = divided_once(equations, tensors, names)
+        found = rows_first(equations)
+        return found if style == "loops" and to not in KERNELS else cut(found, tensors, names)
 
     forward, backward = (list(recorded("cut", es, in_style(es))) for es in (forward, backward))
     if style == "loops" and parts is None:

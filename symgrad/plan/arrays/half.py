@@ -84,6 +84,17 @@ def autocast(statements: Sequence[Statement], results: Collection[str], equation
     return FLOAT32 if FLOAT32 in ends else PRODUCT if PRODUCT in kinds.values() else UNTYPED
 
 
+def autocast_of(equations: Sequence[Equation], results: Collection[str]) -> str:
+    """The same, told by the equations, where there are no products of matrices."""
+    sums: set[str] = set()
+    for _ in range(2):  # what a loop computes may be read in the next turn
+        for e in equations:
+            if e.reduced and e.reduce not in EXTREMES or any(r.name in sums for r in e.reads):
+                sums.add(e.target)
+    listed = {e.target for e in equations if e.reduce == "none" and _listed(e.body)}
+    return FLOAT32 if (sums | listed) & {*results} else UNTYPED
+
+
 def rounds(statements: Sequence[Statement]) -> bool:
     """Whether half precision would lose more than the rounding of inputs, of products, and of one sum."""
     return any(_rounds(a) for s in statements for top in tops(s) for a in below(top))

@@ -49,7 +49,7 @@ class _Stages:
         self.lanes = self._lanes()
         self.parts = {s.target for s in self.steps if any(self._over_rows(e) for e in s.equations)}
         self.scattered = {s.target for s in self.steps if self._is_scattered(s)}
-        self.moved = {t for t in self.of if self._is_read_elsewhere(t, equations)}
+        self.moved = self._read_elsewhere(equations)
         self.stored = {*kept, *self.parts, *self.scattered, *self.moved} & self.of.keys()
         for step in self.steps:
             self._refuse_mixed(step)
@@ -128,7 +128,8 @@ class _Stages:
         found: dict[Index, None] = {}
         everything = [(step, e) for step in self.steps for e in step.equations]
         for step, e in everything:
-            boxes = {i for reader in _below(step, readers) for other in reader.equations for i, _ in other.box}
+            below = _below(step, readers) if e.reduced else ()
+            boxes = {i for reader in below for other in reader.equations for i, _ in other.box}
             found |= {i: None for i, _ in e.reduced if i in boxes}
         if not found:
             widest = max((e for _, e in everything), key=lambda e: len(e.box), default=None)
@@ -158,10 +159,11 @@ class _Stages:
 
     # memory
 
-    def _is_read_elsewhere(self, target: str, equations: Sequence[Equation]) -> bool:
-        """Whether somebody reads another element than the one that is computed at the same point."""
-        written = {e.subscripts for e in self.of[target].equations}
-        return any(r.subscripts not in written for e in equations for r in e.reads if r.name == target)
+    def _read_elsewhere(self, equations: Sequence[Equation]) -> set[str]:
+        """Of what somebody reads another element than the one that is computed at the same point."""
+        written = {target: {e.subscripts for e in step.equations} for target, step in self.of.items()}
+        read = (r for e in equations for r in e.reads)
+        return {r.name for r in read if r.name in written and r.subscripts not in written[r.name]}
 
     def found(self) -> Iterator[Kernel]:
         """The kernels."""
