@@ -26,14 +26,13 @@ from .python_names import PythonLanguage
 from .python_sizes import size
 from .python_statements import named, needed
 from .torch import in_range, taken, type_helpers
-from .torch_expressions import TorchExpressions
+from .torch_expressions import REDUCED, TorchExpressions
 from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
 from .triton_helpers import helpers
 from .triton_kernel import KernelText, Surroundings, parts_of, places_of
 from .triton_load import Interpreted
 
 BLOCK, REAL = Word("_BLOCK"), Word("real")
-ADDED = {"sum": "sum", "max": "amax", "min": "amin"}
 
 
 class Triton(PythonLanguage):
@@ -217,7 +216,7 @@ class _File(OperatorFile):
             (how,) = {e.reduce for s in kernel.steps if s.target == name for e in s.equations}
             rest = 1 if self._by_program(kernel, name) else len(kernel.rows) - len(kernel.left(name))
             axes = py.integer(0) if rest == 1 else py.Several(tuple(map(py.integer, range(rest))))
-            total = method(Name(parts_of(name)), ADDED[how], dim=axes)
+            total = method(Name(parts_of(name)), REDUCED.get(how, how), dim=axes)
             if self.program.table[name].shape != self.flat.table[name].shape:  # a pack has its axes again
                 total = method(total, "view", py.Attribute(Name(name), "shape"))
             after += self._asked(name, [Do(method(Name(name), "copy_", total))])
