@@ -248,7 +248,7 @@ def gallery(tmp_path_factory):
     for name, topic, said in FUNCTIONS:
         record = {"name": name, "topic": topic, "about": f"Of {topic}.", "said": said}
         (folder / f"{name}.json").write_text(json.dumps(record | {"picture": make.thumbnail(np.eye(3))}))
-        (folder / f"{name}.html").write_text(f"<title>{name}</title>")
+        (folder / f"{name}.html").write_text(f'<link rel="icon" href="data:,"><title>{name}</title>')
     (folder / "index.html").write_text(make.index(folder))
     with served(folder) as found:
         yield found

@@ -60,6 +60,7 @@ class _Page:
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+            '<link rel="icon" href="data:,">\n'
             f"<title>{plain}</title>\n<style>\n{source('explain.css')}</style>\n</head>\n<body>\n"
             f'<a class="skip" href="#main">Skip to the explanation</a>\n<header><h1>{title}</h1></header>\n'
             f'<nav aria-label="Sections"><ol>{links}</ol></nav>\n<main id="main">\n{body}</main>\n'
