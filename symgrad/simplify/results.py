@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..expr import ZERO, Apply, Expr, Ref, factors, fraction, operator, postorder, product, refs, size, without_sign
+from ..expr import ZERO, Apply, Expr, Ref, branch, factors, fraction, operator, postorder, product, refs, size, without_sign
 from ..precision.denominator import by_roots, in_lowest_terms
 from ..precision.orders import unrolled
 
@@ -17,11 +17,11 @@ POWERS = (1, 2)
 def by_result(body: Expr, results: Iterable[tuple[Ref, Expr]]) -> Iterator[Expr]:
     """`body` in terms of the results, which are values with the formulas for them. x**2/s is x / s * x, which leaves
     the range where the whole does, and only there. Nothing is divided by that was not."""
-    if not isinstance(body, Apply) or body.op != "select":
-        return
-    ways = [[side, *by_roots(side)] for side in body.args[1:]]
+    asked = {n.args[0].key for n in postorder(body) if operator(n) == "select"}
     for value, formula in results:
-        if isinstance(formula, Apply) and formula.op == "select" and formula.args[0].key is body.args[0].key:
+        if isinstance(formula, Apply) and formula.op == "select" and formula.args[0].key in asked:
+            sides = [branch(body, formula.args[0], holds) for holds in (True, False)]
+            ways = [[side, *by_roots(side)] for side in sides]
             for k in POWERS if ZERO not in formula.args[1:] else ():
                 first, second = (
                     {q.key: q for a in sides if (q := in_lowest_terms(a / b**k)) is not None}
