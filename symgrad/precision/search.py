@@ -169,11 +169,11 @@ def _by_branches(
         sides.append(side if found is None else found)
     if sides[0].key is sides[1].key:
         return sides[0]
-    whole, most = apply("select", condition, *sides), operations(body) + LONGER
+    whole = apply("select", condition, *sides)
     forms = (body, _beside_branches(body, well_scaled, free, gain, given), whole)
     price = gain + BOUGHT * max(0, operations(whole, free) - operations(body, free))
     dear = None if whole is body else (whole, price)
-    found = fewest([f for f in forms if operations(f) <= most], body, well_scaled, free, given, dear)
+    found = fewest(forms, body, well_scaled, free, given, dear)
     return None if found is body else found
 
 
@@ -358,7 +358,7 @@ class _Search:
     def by_sign(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
         than what it takes more. Neither calls what is a number in another domain: no sample may tell."""
-        if self.gain < GAIN or self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
+        if self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
             return None
         domains = _domains(self.body)
         ranked = [t for t in self.pool if _domains(self.form(t)) <= domains and self.sound(t)]
@@ -367,7 +367,7 @@ class _Search:
         prices = np.array([PRICE * operations(f) for f in forms])
         found: list[Expr] = []
         leaves = [n for n in values(self.body) if isinstance(n, Ref) and n.name not in self.moderate]
-        for asked in (apply(op, leaf, 0) for leaf in leaves for op in ("gt", "ge")):  # 0 is on the side that has it
+        for asked in (apply(op, leaf, c) for leaf in leaves for c in (0, 1, -1) for op in ("gt", "ge")):
             holds = self.sample.doubles.of(asked)[self.sample.whole] != 0
             if holds.all() or not holds.any():
                 continue
