@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..expr import ONE, ZERO, Const, Expr, apply, factors, fraction, is_exact, ref, select
+from ..expr import ONE, ZERO, Const, Expr, apply, const, factors, fraction, is_exact, ref, select
 from ..later import flint, mp, mpmath, sympy
 from .row import (
     Helper,
@@ -65,15 +65,16 @@ _BD0 = Helper(
     ),
     ("x", "y"),
 )
+_few = const(2) / 5
 _LOG1PMX = Helper(
     "log1p(x) - x; where x is near 0, by the series of log1p(x) in x / (x + 2).",
     (
-        ("part", select(apply("lt", apply("abs", _x), ONE / 2), _x, ZERO)),
+        ("part", select(apply("lt", apply("abs", _x), _few), _x, ZERO)),
         ("apart", _part / (_part + 2)),
         ("square", _apart**2),
         ("series", _LOGARITHM),
         ("near", _apart * (2 * _square * ref("series") - _part)),
-        ("result", select(apply("lt", apply("abs", _x), ONE / 2), ref("near"), apply("log1p", _x) - _x)),
+        ("result", select(apply("lt", apply("abs", _x), _few), ref("near"), apply("log1p", _x) - _x)),
     ),
     ("x",),
 )

@@ -53,7 +53,7 @@ GAIN = 1.0  # bits that another form of what somebody wrote must save
 DERIVED = 0.4  # the same of what nobody wrote
 BOUGHT = 0.2  # bits more for each operation that it takes more
 PRICE = 0.03  # bits that an operation costs while forms are compared
-WEIGHTS = {**dict.fromkeys(WHOLE, 1), "near": 0.25, "full": 0.125}  # of kinds of points
+WEIGHTS = {**dict.fromkeys(WHOLE, 1), "near": 0.25, "full": 0.15}  # of kinds of points
 WORSE = 0.75  # bits that points of one kind may lose for the others
 PAID = 4  # times as much counts what they lose beyond that
 WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
@@ -147,7 +147,12 @@ def _better(
         if found is None:
             return None
         other = Sample(body, leaves, well_scaled, given, seed=2, guards=guards)
-        return found if other.kinds and _Search(body, other, well_scaled, free, gain).confirms(found) else None
+        if not other.kinds or not _Search(body, other, well_scaled, free, gain).confirms(found):
+            return None
+    if operations(found) <= LARGE < operations(body):  # now rules may be tried
+        shorter = _better(found, well_scaled, free, gain, given)
+        return found if shorter is None else shorter
+    return found
 
 
 def _by_branches(
@@ -357,7 +362,7 @@ class _Search:
 
     def by_sign(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
-        than what it takes more. Neither calls what is a number in another domain: no sample may tell."""
+        than what it takes more, or less than half. Neither calls what is a number in another domain: no sample tells."""
         if self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
             return None
         domains = _domains(self.body)
@@ -383,6 +388,9 @@ class _Search:
             return None
         price = self.gain + BOUGHT * (operations(whole) - operations(form))
         if self.costs(form) - self.costs(whole) < price:
+            return None
+        left, lost = (self.bits(self.sample.lost(f)) for f in (whole, form))
+        if 2 * left > lost:
             return None
         return whole if self.sample.equal(whole, self.body) else None
 
