@@ -362,7 +362,7 @@ class _Search:
 
     def by_sign(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
-        than what it takes more, or less than half. Neither calls what is a number in another domain: no sample tells."""
+        than what it takes more, or less than half. Neither calls what is a number in another domain."""
         if self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
             return None
         domains = _domains(self.body)
@@ -389,8 +389,8 @@ class _Search:
         price = self.gain + BOUGHT * (operations(whole) - operations(form))
         if self.costs(form) - self.costs(whole) < price:
             return None
-        left, lost = (self.bits(self.sample.lost(f)) for f in (whole, form))
-        if 2 * left > lost:
+        left, before = (self.bits(self.sample.lost(f)) for f in (whole, form))
+        if 2 * left > before:
             return None
         return whole if self.sample.equal(whole, self.body) else None
 

@@ -1,4 +1,4 @@
-"""Functions of a printed file that approximate one: erfcx and digamma, which C lacks; bd0, log1pmx; functions for vectors.
+"""Functions of a printed file that approximate one: erfcx and digamma, which C lacks; bd0; functions for vectors.
 
 Over the reals they are something else, which many digits would tell. So the text of such a function is executed in the
 arithmetic that it is printed for, every operation rounded to its format, and compared with the function whose name it
