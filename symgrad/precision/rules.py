@@ -93,6 +93,7 @@ exp(a)/expm1(a) -> -1/expm1(-a)
 exp(a)/expm1(a)**2 -> 1/(4*sinh(a/2)**2)
 exp(a)*expm1(b) -> exp(a + b) - exp(a)
 expm1(2*a)/expm1(a) -> exp(a) + 1
+sqrt(expm1(a)) -> exp(a/2)*sqrt(-expm1(-a))
 expm1(a) + 1 -> exp(a)
 exp(log(a)) -> a
 log(exp(a)) -> a
@@ -104,6 +105,8 @@ a**b -> exp(b*log(a)) [symbolic b]
 (1 + a)**b -> compound(a, b) [symbolic b]
 compound(a, b) -> (1 + a)**b
 compound(a, b) - 1 -> compoundm1(a, b)
+(1 + a)**b - 1 -> compoundm1(a, b) [fraction b]
+a**b - 1 -> powm1(a, b) [fraction b]
 a**b - 1 -> powm1(a, b) [symbolic b]
 a**b - c**b -> c**b*compoundm1(tidy((a - c)/c), b) [symbolic b]
 a**b - c**b -> -a**b*compoundm1(tidy((c - a)/a), b) [symbolic b]
@@ -111,6 +114,7 @@ c*a**b - e*d**b -> d**b*(c*compoundm1(tidy((a - d)/d), b) + group(c - e)) [symbo
 a**b*a**c -> a**(b + c)
 a**b/a**c -> a**(b - c)
 a**b/(c + a**b) -> 1/(1 + c*a**(-b))
+a**b/(c**b + a**b) -> 1/(1 + (c/a)**b) [symbolic b]
 
 # logistic
 1/(1 + exp(a)) -> sigmoid(-a)
@@ -222,7 +226,7 @@ a**2/(b + a**2) -> 1/(1 + b/a**2)
 a/(b + c) -> 1/(b/a + c/a)
 1/(a*b) -> (1/a)*group(1/b)
 a/b -> group(a/b)
-a**2/b**2 -> (a/b)**2
+a**2/b**2 -> group(a/b)**2
 a**2/b -> a*group(a/b)
 a**4/b -> a**2*group(a**2/b)
 a*b + a*c -> a*(b + c)
