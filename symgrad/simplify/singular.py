@@ -149,10 +149,7 @@ class _Filling:
                 body = signed_total(parts)
                 place = cancels_at(body, tuple(b for b, _ in parts))
                 if place is not None:
-                    closed = _closed(body) if place == ORIGIN else None
-                    if closed is not None:
-                        return substitute(closed, {X: u})
-                    return self._of(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
+                    return self._closed(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
         return None
 
     def _singular(self, root: Expr, sums: bool) -> Expr:
@@ -242,6 +239,12 @@ class _Filling:
             return apply(filled(inner), square)
         return apply(filled(body), u)
 
+    def _closed(self, body: Expr, u: Expr) -> Expr:
+        """A sum in a form that does not cancel, and else filled in the form that loses least."""
+        found = better(body)
+        body = body if found is None else found
+        return substitute(body, {X: u}) if found is not None and is_plain(body) else self._of(body, u)
+
     def _root(self, node: Apply) -> Expr | None:
         """cos(sqrt(s)) and the like as a function of s."""
         smooth = len(node.args) == 1 and OPS[node.op].smooth and node.op != "sqrt"
@@ -269,14 +272,13 @@ class _Filling:
         """1/tanh(x) - 1/x: the terms that have a pole in the same variable, together; x - sin(x): those that cancel."""
         terms = terms_of(node) if operator(node) in ("add", "sub") else []
         for u in self._arguments(terms):
-            parts = [(b, sign) for t, sign in terms if (b := _function_of(u, t)) is not None]
+            parts = [(b, sign) for t, sign in terms if (b := _function_of(u, _gathered(u, t))) is not None]
             if terms and len(parts) == len(terms):
                 body = signed_total(parts)
                 if cancels(body, tuple(b for b, _ in parts)):
-                    closed = _closed(body)
-                    return self._of(body, u) if closed is None else substitute(closed, {X: u})
+                    return self._closed(body, u)
         ways = [
-            (u, [(_function_of(u, t), (t, sign)) for t, sign in terms])
+            (u, [(_function_of(u, _gathered(u, t)), (t, sign)) for t, sign in terms])
             for u in self._variables([d for t, _ in terms for d in _powers(t)[1]])
         ]
 
@@ -348,12 +350,6 @@ def _gather(below: list[Expr], u: Expr) -> None:
         for f in mine:
             below.remove(f)
         below.append(u)
-
-
-def _closed(body: Expr) -> Expr | None:
-    """A sum in a form that does not cancel."""
-    found = better(body)
-    return found if found is not None and is_plain(found) else None
 
 
 def _gathered(u: Expr, node: Expr) -> Expr:
