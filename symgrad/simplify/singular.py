@@ -242,8 +242,9 @@ class _Filling:
     def _closed(self, body: Expr, u: Expr) -> Expr:
         """A sum in a form that does not cancel, and else filled in the form that loses least."""
         found = better(body)
-        body = body if found is None else found
-        return substitute(body, {X: u}) if found is not None and is_plain(body) else self._of(body, u)
+        if found is None or any(operator(n) == "select" for n in postorder(found)):
+            return self._of(body, u)
+        return substitute(found, {X: u}) if is_plain(found) else self._of(found, u)
 
     def _root(self, node: Apply) -> Expr | None:
         """cos(sqrt(s)) and the like as a function of s."""
