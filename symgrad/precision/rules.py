@@ -2,7 +2,8 @@
 
 a to e stand for anything; a sum or product of n terms is met inside of one of more, which keeps the rest, and a
 sum in any multiple of it. `tidy(u)` is u on one line of fraction where that is shorter; `group(u)` is computed by
-itself, whatever it stands beside. What stands in brackets must hold of a name: it is a fraction, or it is no number.
+itself, whatever it stands beside. What stands in brackets must hold of a name: it is symbolic, that is no number; it is a
+fraction other than halves, or symbolic.
 
 tests/precision/test_rules.py proves each in balls, at random points of its domain.
 """
@@ -260,8 +261,8 @@ class Rule:
     def holds(self, found: Binding) -> bool:
         for word, name in self.conditions:
             value = found[name]
-            whole = value.op == "number" and value.args[0].denominator == 1
-            if whole if word == "fraction" else value.op == "number":
+            number = value.op == "number"
+            if number and (word == "symbolic" or value.args[0].denominator <= 2):
                 return False
         return True
 
