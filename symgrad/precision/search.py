@@ -30,6 +30,7 @@ from ..expr import (
     size,
     substitute,
     transform,
+    transformer,
     value_of,
     values,
 )
@@ -206,6 +207,7 @@ class _Search:
         self.names: dict[Expr, Expr] = {ref(f"?shared{k}"): f for k, f in enumerate(sorted(free, key=size))}
         self.named = substitute(body, {f: name for name, f in self.names.items()})
         self.differences = differences_first(lambda t: isinstance(t, Ref) and t.name not in moderate)
+        self.fractions = transformer(one_fraction)
         self.own = {*values(body)}
         self.was = sample.lost(body)
         self.sound_at = sample.whole & (self.was < NOTHING) & ~self.divides_by_zero(body)
@@ -227,7 +229,7 @@ class _Search:
 
     def printed(self, text: Expr) -> Expr:
         """A form as it will be printed, with its guards."""
-        text = self.differences(in_front(transform(text, one_fraction), self.moderate))
+        text = self.differences(in_front(self.fractions(text), self.moderate))
         return transform(text, self.guard) if self.sample.guarded else text
 
     def guard(self, node: Expr) -> Expr:
@@ -278,17 +280,21 @@ class _Search:
     def divides_by_zero(self, form: Expr) -> Any:
         """At which of the points it does, in what is chosen there."""
         found = np.zeros(self.was.shape, bool)
-        stack, seen = [(form, ~found)], set[tuple[Expr, bytes]]()
+        doubles, everywhere = self.sample.doubles, ~found
+        masks = {everywhere.tobytes(): everywhere}
+        stack, seen = [(form, everywhere.tobytes())], set[tuple[Expr, bytes]]()
         while stack:
-            node, used = stack.pop()
-            if not isinstance(node, Apply) or (node, used.tobytes()) in seen:
+            pair = node, used = stack.pop()
+            if not isinstance(node, Apply) or pair in seen:
                 continue
-            seen.add((node, used.tobytes()))
+            seen.add(pair)
             if node.op == "div":
-                found |= used & (self.sample.doubles.of(node.args[1]) == 0)
+                found |= masks[used] & (doubles.of(node.args[1]) == 0)
             if node.op == "select":
-                holds = self.sample.doubles.of(node.args[0]) != 0
-                stack += zip(node.args, (used, used & holds, used & ~holds), strict=True)
+                holds = doubles.of(node.args[0]) != 0
+                sides = (masks[used] & holds, masks[used] & ~holds)
+                masks |= {side.tobytes(): side for side in sides}
+                stack += zip(node.args, (used, *(side.tobytes() for side in sides)), strict=True)
             else:
                 stack += ((a, used) for a in node.args)
         return found

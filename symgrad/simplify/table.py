@@ -128,7 +128,7 @@ SLOPES: tuple[Identity, ...] = (
 
 def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Expr:
     """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
-    there = _operators(body)
+    there, tidy = _operators(body), transformer(without_opposites)
     for row in table:
         if not _operators(row.before) <= there:
             continue
@@ -139,7 +139,7 @@ def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collecti
                 return node
             if inputs is not None and any(r.name not in inputs for r in refs(found[U])):
                 return node
-            return transform(substitute(row.after, found), without_opposites)
+            return tidy(substitute(row.after, found))
 
         before, body = body, transform(body, rewrite)
         if body is not before:
