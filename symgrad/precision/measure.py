@@ -181,7 +181,7 @@ def _certain(value: Any) -> bool:
 def value_at(root: Expr, at: Mapping[Expr, float]) -> float:
     """What doubles make of it at one point."""
     with np.errstate(all="ignore"):
-        return float(np.ravel(Doubles({leaf: np.array([number]) for leaf, number in at.items()}).of(root))[0])
+        return float(Doubles({leaf: np.float64(number) for leaf, number in at.items()}).of(root))
 
 
 def _double(value: Any) -> float:
@@ -233,12 +233,15 @@ class Doubles:
 
 def _by_points(op: str, *args: Any) -> Any:
     """A function at many points."""
-    if not args:
-        return np.float64(_function(op))
-    args = np.broadcast_arrays(*args)
-    if args[0].ndim == 0:
-        return np.float64(_function(op, *map(float, args)))
-    return np.array([_function(op, *numbers) for numbers in zip(*(a.tolist() for a in args), strict=True)])
+    if not any(map(np.ndim, args)):
+        return np.float64(_function(op, *map(_number, args)))
+    columns = (list(map(_number, a.tolist())) for a in np.broadcast_arrays(*args))
+    return np.array([_function(op, *numbers) for numbers in zip(*columns, strict=True)])
+
+
+def _number(x: float) -> float:
+    """A number; of all that are none the same one, so that what a function is of it is known."""
+    return float(x) if x == x else math.nan
 
 
 @lru_cache(2**17)

@@ -44,6 +44,7 @@ from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
 
 LARGEST = 60  # nodes; longer formulas stay as they are
+WRITTEN_OUT = 300  # nodes, where what is shared stands as often as it is read: rules see a formula so
 LARGE = 40  # operations; in longer formulas rules are not tried: a search would be longer, too, and end nowhere
 ENOUGH = 0.5  # bits on average, at each kind of points, that are nothing to look for
 SUMS = ("add", "sub")
@@ -128,6 +129,14 @@ def _may_lose(nodes: Sequence[Expr]) -> bool:
     return len(operations) > 1 and any(isinstance(n, Ref) for n in nodes)
 
 
+def _written_out(nodes: Sequence[Expr]) -> int:
+    """How many nodes the last one has as a tree."""
+    sizes: dict[Expr, int] = {}
+    for node in nodes:
+        sizes[node] = 1 + sum(sizes[a] for a in node.args) if isinstance(node, Apply) else 1
+    return sizes[nodes[-1]]
+
+
 @lru_cache(4096)
 def _better(
     body: Expr, well_scaled: frozenset[str], free: frozenset[Expr], gain: float, given: Given = ()
@@ -138,6 +147,8 @@ def _better(
         return _by_branches(body, well_scaled, free, gain, chosen, given)
     guards = [d for n in nodes if (d := unguarded_divisor(n)) is not None]
     if len(nodes) > LARGEST or gain >= GAIN and operations(body) > LARGE or not _may_lose(nodes) or not known(body):
+        return None
+    if _written_out(nodes) > WRITTEN_OUT:
         return None
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     with np.errstate(all="ignore"):
