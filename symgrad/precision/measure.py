@@ -74,7 +74,7 @@ def known(root: Expr) -> bool:
 def _line(root: Expr) -> tuple[tuple[Expr, Callable[..., Any] | None, tuple[Expr, ...]], ...]:
     """What is computed for `root`, each after its arguments, and how; nothing below a `where`, which is computed by no
     function."""
-    found = []
+    found: list[tuple[Expr, Callable[..., Any] | None, tuple[Expr, ...]]] = []
     for node in values(root, closed=lambda n: operator(n) == "select"):
         if isinstance(node, Const):
             found.append((node, partial(_exact, node), ()))
@@ -378,11 +378,15 @@ class Sample:
         self.kinds = [kind for kind, count in counts.items() if count]
         self.whole = np.isin(named, WHOLE)
         self.members = np.array([named == kind for kind in self.kinds], np.int64)
+        self._hundreds = 100 * self.members.sum(axis=-1)
+        self._lost: dict[Expr, Any] = {}
         self.doubles = Doubles({leaf: np.array([balls.at[leaf] for balls in self._balls]) for leaf in leaves})
 
     def lost(self, form: Expr) -> Any:
         """What a form loses at each of the points, in hundredths of bits."""
-        return bits(self.doubles.of(form), self.truth)
+        if form not in self._lost:
+            self._lost[form] = bits(self.doubles.of(form), self.truth)
+        return self._lost[form]
 
     def nearest(self, part: Expr) -> Any:
         """The doubles nearest to what a part of the formula is at each of the points."""
@@ -390,8 +394,7 @@ class Sample:
 
     def means(self, lost: Any) -> Mapping[str, float]:
         """That of each kind of points, in bits."""
-        sums = self.members @ lost / (100 * self.members.sum(axis=1))
-        return dict(zip(self.kinds, sums.tolist(), strict=True))
+        return dict(zip(self.kinds, (self.members @ lost / self._hundreds).tolist(), strict=True))
 
     def equal(self, form: Expr, body: Expr, every: int = 1) -> bool:
         """Whether balls say nothing against it being the same number at (every so many of) the points."""

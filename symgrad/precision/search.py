@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -221,6 +221,7 @@ class _Search:
         self.fractions = transformer(one_fraction)
         self.own = {*values(body)}
         self.was = sample.lost(body)
+        self.means_were = sample.means(self.was)
         self.sound_at = sample.whole & (self.was < NOTHING) & ~self.divides_by_zero(body)
         self.before = self.price(self.was, body)
         self.first = term_of(transform(body, _bare) if sample.guards else body)
@@ -269,8 +270,8 @@ class _Search:
 
     def hopeful(self) -> bool:
         """Whether a search may end well: bits are lost at points that people have, or all over the range."""
-        means = self.sample.means(self.was)
-        if self.bits(self.was) >= self.gain or any(m >= self.gain for k, m in means.items() if WEIGHTS[k] == 1):
+        means = self.means_were
+        if _bits(means) >= self.gain or any(m >= self.gain for k, m in means.items() if WEIGHTS[k] == 1):
             return True
         return self.length <= FEW and any(mean > ENOUGH for mean in means.values())
 
@@ -284,9 +285,9 @@ class _Search:
         is lost, and nothing is divided by 0, be it right in the end."""
         if (self.sound_at & ((lost >= NOTHING) | self.divides_by_zero(form))).any():
             return float(NOTHING)
-        now, was = (self.sample.means(of) for of in (lost, self.was))
+        now, was = self.sample.means(lost), self.means_were
         paid = sum(PAID * WEIGHTS[k] * max(0.0, now[k] - was[k] - WORSE) for k in now)
-        return round(self.bits(lost) + paid + PRICE * operations(form, self.free), 2)
+        return round(_bits(now) + paid + PRICE * operations(form, self.free), 2)
 
     def divides_by_zero(self, form: Expr) -> Any:
         """At which of the points it does, in what is chosen there."""
@@ -311,10 +312,8 @@ class _Search:
         return found
 
     def bits(self, lost: Any) -> float:
-        """The mean of the kinds of points that count whole, and what the others count; what is ENOUGH is free."""
-        means = {k: max(0.0, m - ENOUGH) for k, m in self.sample.means(lost).items()}
-        whole = [m for k, m in means.items() if WEIGHTS[k] == 1]
-        return sum(whole) / max(len(whole), 1) + sum(WEIGHTS[k] * m for k, m in means.items() if WEIGHTS[k] != 1)
+        """Of what is lost at all points, as `_bits` says."""
+        return _bits(self.sample.means(lost))
 
     def worth(self, form: Expr, price: float, most: float = math.inf) -> bool:
         """Whether a form is to stand in place of the one that is there: it loses a bit less at points of a kind that
@@ -332,7 +331,7 @@ class _Search:
         range."""
         now, was = self.sample.means(after), self.sample.means(before)
         by_kind = [was[k] - now[k] for k in now if WEIGHTS[k] == 1]
-        return max([*by_kind, min(RANGE, self.bits(before) - self.bits(after))])
+        return max([*by_kind, min(RANGE, _bits(was) - _bits(now))])
 
     def sound(self, t: Term) -> bool:
         """Whether balls agree at some of the points."""
@@ -520,6 +519,13 @@ class _Search:
                 break
             kept.append(k)
         return [ranked[k] for k in kept]
+
+
+def _bits(means: Mapping[str, float]) -> float:
+    """The mean of the kinds of points that count whole, and what the others count; what is ENOUGH is free."""
+    more = {k: max(0.0, m - ENOUGH) for k, m in means.items()}
+    whole = [m for k, m in more.items() if WEIGHTS[k] == 1]
+    return sum(whole) / max(len(whole), 1) + sum(WEIGHTS[k] * m for k, m in more.items() if WEIGHTS[k] != 1)
 
 
 def _domains(form: Expr) -> set[str]:
