@@ -113,13 +113,14 @@ class Names:
         self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], file: File, calls: Iterable[str] = ()
     ) -> None:
         self.local = file.local
-        own = (*symbols_of(nest), *counters(nest), *fixed.values(), *wishes)
+        symbols, loops = symbols_of(nest), counters(nest)
+        own = (*symbols, *loops, *fixed.values(), *wishes)
         self._scope = Scope(filter(file.reserved, own), called(nest), calls)
         self._refs = {name: self._scope.new(wish) for name, wish in fixed.items()}
         for name, other in wishes.items():
             self._refs[name] = self._scope.new(name, other)
-        self._indices = {name: self._scope.new(name, f"{name}_index") for name in counters(nest)}
-        for name in symbols_of(nest):
+        self._indices = {name: self._scope.new(name, f"{name}_index") for name in loops}
+        for name in symbols:
             if name not in self._refs:
                 self._refs[name] = self._scope.new(name)
         self._flags: dict[str, str] = {}

@@ -132,10 +132,14 @@ def transformer(
 ) -> Callable[[Expr], Expr]:
     """`transform` of several roots by one rule: what they share is rebuilt once, what is `given` not at all."""
     done: dict[Expr, Expr] = {node: new for node, new in given.items()}  # noqa: C416  # widens the key type
+    new_of = done.__getitem__
 
     def rebuilt(node: Expr) -> Expr:
-        new = renewed(node, done) if node.args else node
-        return new if replace is None else replace(new)
+        if node.args:
+            args = tuple(map(new_of, node.args))
+            if args != node.args:
+                node = with_args(node, args)
+        return node if replace is None else replace(node)
 
     return partial(folded, done=done, rule=rebuilt)
 

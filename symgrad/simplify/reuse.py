@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from operator import itemgetter
@@ -53,11 +54,11 @@ def entangled(equations: Sequence[Equation], operations: int) -> set[str]:
     for e in equations:
         for node in preorder(e.expressions, lambda n: () if n in first else n.args):
             other = first.setdefault(node, e.target) if isinstance(node, Apply) else getattr(node, "name", "")
-            if other in own and common(other) != common(e.target):
+            if other != e.target and other in own and common(other) != common(e.target):
                 home[common(e.target)] = common(other)
     sizes: dict[str, int] = {}
-    for target in first.values():
-        sizes[common(target)] = sizes.get(common(target), 0) + 1
+    for target, count in Counter(first.values()).items():
+        sizes[common(target)] = sizes.get(common(target), 0) + count
     return {target for target in own if sizes.get(common(target), 0) > operations}
 
 

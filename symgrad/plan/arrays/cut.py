@@ -109,8 +109,10 @@ def _pieces(e: Equation, group: _Group, tensors: dict[str, Tensor], names: Names
 
 def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, Conditions]:
     """The conditions under which alone a node is asked for that may have no value elsewhere."""
-    partial: set[Expr] = set()
-    for node in values(body):
+    nodes, partial = values(body), set[Expr]()
+    if not any(isinstance(n, Apply) and OPS[n.op].lazy for n in nodes):
+        return {}
+    for node in nodes:
         if _has_domain(node, tensors) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
             partial.add(node)
     cases = evaluated([(body, ())], cases=1) if partial else {}
