@@ -40,6 +40,18 @@ def pending(
 
 def postorder(*roots: Expr) -> list[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
+    if len(roots) != 1 or not isinstance(roots[0], Apply):
+        return _walked(roots)
+    (root,) = roots
+    try:
+        return [*root._below, root]
+    except AttributeError:
+        found = _walked(roots)
+        root._below = tuple(found[:-1])
+        return found
+
+
+def _walked(roots: Iterable[Expr]) -> list[Expr]:
     seen: dict[Expr, None] = {}
     for root in roots:
         path: Any = (root, None)  # the node, and the path to where it was met
@@ -237,11 +249,11 @@ def _refs(root: Expr) -> tuple[Ref, ...]:
     if not root.args:
         return (root,) if isinstance(root, Ref) else ()
     if isinstance(root, Ref):  # which would refer to itself, and live as long as the program
-        return tuple([n for n in postorder(root) if isinstance(n, Ref)])
+        return tuple([n for n in _walked((root,)) if isinstance(n, Ref)])
     try:
         return root._refs
     except AttributeError:
-        root._refs = tuple([n for n in postorder(root) if isinstance(n, Ref)])
+        root._refs = tuple([n for n in _walked((root,)) if isinstance(n, Ref)])
         return root._refs
 
 
@@ -253,12 +265,12 @@ def size(*roots: Expr) -> int:
 def is_short(root: Expr, operations: int) -> bool:
     """Whether `size` is not larger, asked of so many nodes at most."""
     seen: set[Expr] = set()
-    stack = [root]
-    while stack and len(seen) <= operations:
+    stack, left = [root], operations
+    while stack and left >= 0:
         node = stack.pop()
-        if isinstance(node, Apply):
+        operation = isinstance(node, Apply)
+        if (operation or node.args) and node not in seen:
             seen.add(node)
-            stack += [a for a in node.args if a not in seen]
-        elif node.args:
-            return size(root) <= operations
-    return len(seen) <= operations
+            stack += node.args
+            left -= operation
+    return left >= 0
