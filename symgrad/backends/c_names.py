@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ..errors import UnsupportedError
-from ..expr import Apply, Expr, Index, Ref, index, postorder, ref, refs, transformer
+from ..expr import Expr, Index, Ref, index, operator, operators, postorder, ref, refs, transformer
 from ..ir import Function
 from ..ops import OPS
 from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
@@ -195,8 +195,8 @@ def called(nest: Nest) -> set[str]:
     found: set[str] = set()
     for node in walk(nest.body):
         for root in () if isinstance(node, Call) else expressions(node):
-            for n in postorder(root):
-                if isinstance(n, Apply):
-                    same = n.op == "ne" and n.args[0] is n.args[1]
-                    found.add("isnan" if same else OPS[n.op].spell.get("c", n.op) if n.op in OPS else n.op)
+            own = operators(root)
+            found.update(OPS[op].spell.get("c", op) if op in OPS else op for op in own)
+            if "ne" in own and any(operator(n) == "ne" and n.args[0] is n.args[1] for n in postorder(root)):
+                found.add("isnan")
     return found & (LIBM | {"isnan"})

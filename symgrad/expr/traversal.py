@@ -257,6 +257,18 @@ def _refs(root: Expr) -> tuple[Ref, ...]:
         return root._refs
 
 
+def operators(*roots: Expr) -> tuple[str, ...]:
+    """The operators of `roots`, each once, in order of first appearance; those inside subscripts included."""
+    if len(roots) != 1 or not isinstance(roots[0], Apply):
+        return tuple(dict.fromkeys([n.op for n in postorder(*roots) if isinstance(n, Apply)]))
+    (root,) = roots
+    try:
+        return root._operators
+    except AttributeError:
+        root._operators = tuple(dict.fromkeys([n.op for n in postorder(root) if isinstance(n, Apply)]))
+        return root._operators
+
+
 def size(*roots: Expr) -> int:
     """The number of operations in `roots`, shared ones once."""
     return len([n for n in postorder(*roots) if isinstance(n, Apply)])

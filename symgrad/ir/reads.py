@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..domain import NOTHING, Domain, Facts
-from ..expr import Apply, Expr, Ref, apply, conjuncts, postorder, preorder
+from ..expr import Apply, Expr, Ref, apply, conjuncts, operators, postorder, preorder
 from ..ops import OPS
 from .equations import Equation
 
@@ -27,17 +27,12 @@ def negation(condition: Expr) -> Expr:
 
 def asked_before(node: Expr, k: int) -> list[Expr]:
     """The conditions under which an operator evaluates its argument `k`."""
-    if not k or not (isinstance(node, Apply) and OPS[node.op].lazy):
+    if not isinstance(node, Apply) or not k or not OPS[node.op].lazy:
         return []
     condition = node.args[0]
     if node.op == "or" or node.op == "select" and k == 2:
         return conjuncts(negation(condition))
     return conjuncts(condition)
-
-
-def _is_lazy(node: Expr) -> bool:
-    """Whether an operator evaluates some of its arguments on a condition."""
-    return isinstance(node, Apply) and OPS[node.op].lazy
 
 
 def unconditional(*roots: Expr) -> set[Expr]:
@@ -47,7 +42,8 @@ def unconditional(*roots: Expr) -> set[Expr]:
 
 def _certain(node: Expr) -> Sequence[Expr]:
     """The arguments that an operator evaluates in any case."""
-    return [a for k, a in enumerate(node.args) if not asked_before(node, k)] if _is_lazy(node) else node.args
+    lazy = isinstance(node, Apply) and OPS[node.op].lazy
+    return [a for k, a in enumerate(node.args) if not asked_before(node, k)] if lazy else node.args
 
 
 def evaluated(
@@ -61,7 +57,8 @@ def evaluated(
     """
     roots = list(roots)
     order = list(postorder(*(root for root, _ in roots)))
-    if not slopes and len({conditions for _, conditions in roots}) == 1 and not any(map(_is_lazy, order)):
+    lazy = any(OPS[op].lazy for root, _ in roots for op in operators(root))
+    if not (slopes or lazy) and len({conditions for _, conditions in roots}) == 1:
         return {node: [roots[0][1]] for node in order}
     known: dict[Expr, dict[Conditions, None]] = {node: {} for node in order}
     for root, conditions in roots:

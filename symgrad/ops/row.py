@@ -169,6 +169,11 @@ class Op:
         return self.arithmetic or self.kind == "power" or self.name == "sqrt"
 
     @cached_property
+    def called(self) -> bool:
+        """Whether it is a function of its arguments, neither arithmetic on them nor a power."""
+        return not (self.arithmetic or self.kind == "power")
+
+    @cached_property
     def cheap(self) -> bool:
         """Whether it is rather computed twice than kept."""
         return self.cost < CALL

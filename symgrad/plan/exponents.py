@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from ..expr import TWO, Apply, Const, Expr, Ref, apply, factors, transformer, value_of
+from ..expr import TWO, Apply, Const, Expr, Ref, apply, factors, operators, transformer, value_of
 from ..ir import Equation, Role, Tensor
 from ..ops import OPS
 
@@ -29,7 +29,8 @@ def with_powers(equations: Iterable[Equation]) -> list[Equation]:
         return row.expand(*node.args) if logs else node
 
     put = transformer(rewrite)
-    return [e.with_body(put(e.body)) for e in equations]
+    sigmoids = {"sigmoid", "sigmoid_slope"}
+    return [e if sigmoids.isdisjoint(operators(e.body)) else e.with_body(put(e.body)) for e in equations]
 
 
 def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[str, Tensor]) -> list[Equation]:
@@ -44,7 +45,7 @@ def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[
         return apply(word, x) if word and OPS[word].word(target) else node
 
     put = transformer(rewrite)
-    return [e.with_body(put(e.body)) for e in equations]
+    return [e.with_body(put(e.body)) if "exp" in operators(e.body) else e for e in equations]
 
 
 def _square(u: Expr) -> tuple[Expr, Fraction] | None:

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ...expr import ONE, Apply, Const, Expr, Index, Ref, apply, conjunction, refs, substitute, values, with_args
+from ...expr import (
+    ONE,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    operators,
+    refs,
+    substitute,
+    values,
+    with_args,
+)
 from ...expr.names import Names
 from ...ir import Dtype, Equation, Tensor, distinct, dtype_of_part
 from ...ir.reads import Conditions, evaluated
@@ -109,10 +123,10 @@ def _pieces(e: Equation, group: _Group, tensors: dict[str, Tensor], names: Names
 
 def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, Conditions]:
     """The conditions under which alone a node is asked for that may have no value elsewhere."""
-    nodes, partial = values(body), set[Expr]()
-    if not any(isinstance(n, Apply) and OPS[n.op].lazy for n in nodes):
+    partial: set[Expr] = set()
+    if not any(OPS[op].lazy for op in operators(body)):
         return {}
-    for node in nodes:
+    for node in values(body):
         if _has_domain(node, tensors) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
             partial.add(node)
     cases = evaluated([(body, ())], cases=1) if partial else {}
