@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
+from operator import or_
 from typing import Any
 
 from ..expr import (
@@ -21,6 +22,7 @@ from ..expr import (
     base_of,
     branch,
     factors,
+    folded,
     is_exact,
     one_fraction,
     operator,
@@ -220,6 +222,7 @@ class _Search:
         self.differences = differences_first(lambda t: isinstance(t, Ref) and t.name not in moderate)
         self.fractions = transformer(one_fraction)
         self.own = {*values(body)}
+        self._zeros: dict[Expr, Any] = {}
         self.was = sample.lost(body)
         self.means_were = sample.means(self.was)
         self.sound_at = sample.whole & (self.was < NOTHING) & ~self.divides_by_zero(body)
@@ -291,25 +294,18 @@ class _Search:
 
     def divides_by_zero(self, form: Expr) -> Any:
         """At which of the points it does, in what is chosen there."""
-        found = np.zeros(self.was.shape, bool)
-        doubles, everywhere = self.sample.doubles, ~found
-        masks = {everywhere.tobytes(): everywhere}
-        stack, seen = [(form, everywhere.tobytes())], set[tuple[Expr, bytes]]()
-        while stack:
-            pair = node, used = stack.pop()
-            if not isinstance(node, Apply) or pair in seen:
-                continue
-            seen.add(pair)
-            if node.op == "div":
-                found |= masks[used] & (doubles.of(node.args[1]) == 0)
-            if node.op == "select":
-                holds = doubles.of(node.args[0]) != 0
-                sides = (masks[used] & holds, masks[used] & ~holds)
-                masks |= {side.tobytes(): side for side in sides}
-                stack += zip(node.args, (used, *(side.tobytes() for side in sides)), strict=True)
-            else:
-                stack += ((a, used) for a in node.args)
-        return found
+        return folded(form, self._zeros, self._divides_by_zero)
+
+    def _divides_by_zero(self, node: Expr) -> Any:
+        if not isinstance(node, Apply):
+            return np.False_
+        found, doubles = [self._zeros[a] for a in node.args], self.sample.doubles
+        if node.op == "select":
+            holds = doubles.of(node.args[0]) != 0
+            found[1:] = found[1] & holds, found[2] & ~holds
+        if node.op == "div":
+            found.append(doubles.of(node.args[1]) == 0)
+        return reduce(or_, found, np.False_)
 
     def bits(self, lost: Any) -> float:
         """Of what is lost at all points, as `_bits` says."""
