@@ -14,6 +14,7 @@ from ..expr import TWO, Apply, Const, Expr, Ref, apply, factors, operators, tran
 from ..ir import Equation, Role, Tensor
 from ..ops import OPS
 
+SIGMOIDS = frozenset({"sigmoid", "sigmoid_slope"})
 _ROOT2 = apply("sqrt", 2)
 _BELLS = {Fraction(1): "bell", Fraction(1, 2): "normal_bell"}
 
@@ -22,15 +23,14 @@ def with_powers(equations: Iterable[Equation]) -> list[Equation]:
     """Functions of n*log(x) that are powers of x are written as such, before n*log(x) is given a name."""
 
     def rewrite(node: Expr) -> Expr:
-        row = OPS[node.op] if isinstance(node, Apply) and node.op in ("sigmoid", "sigmoid_slope") else None
+        row = OPS[node.op] if isinstance(node, Apply) and node.op in SIGMOIDS else None
         if row is None or row.expand is None or not isinstance(node, Apply):
             return node
         logs = any(isinstance(f, Apply) and f.op == "log" for f in factors(node.args[0])[0])
         return row.expand(*node.args) if logs else node
 
     put = transformer(rewrite)
-    sigmoids = {"sigmoid", "sigmoid_slope"}
-    return [e if sigmoids.isdisjoint(operators(e.body)) else e.with_body(put(e.body)) for e in equations]
+    return [e if SIGMOIDS.isdisjoint(operators(e.body)) else e.with_body(put(e.body)) for e in equations]
 
 
 def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[str, Tensor]) -> list[Equation]:
