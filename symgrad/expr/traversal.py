@@ -52,6 +52,7 @@ def postorder(*roots: Expr) -> list[Expr]:
 
 
 def _walked(roots: Iterable[Expr]) -> list[Expr]:
+    """`postorder`, of which nothing is kept."""
     seen: dict[Expr, None] = {}
     for root in roots:
         path: Any = (root, None)  # the node, and the path to where it was met
@@ -275,7 +276,7 @@ def size(*roots: Expr) -> int:
 
 
 def is_short(root: Expr, operations: int) -> bool:
-    """Whether `size` is not larger, asked of so many nodes at most."""
+    """Whether `size` is not larger, asked of so many operations at most."""
     seen: set[Expr] = set()
     stack, left = [root], operations
     while stack and left >= 0:
