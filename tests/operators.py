@@ -19,6 +19,7 @@ EVERYWHERE = [  # formulas in operators that every language has or can write in 
     "f(x) = log_erfc(x)",
     "f(x, y) = inversion(x, y)",
     "f(x, y) = bd0(x, y)",
+    "f(x) = log1pmx(x)",
     "f(x) = log(sigmoid(x))*x - log(1 - sigmoid(x))",
     "f(x[n,m], t[n]: int) = sum[i,j](where(j == t[i], 0, relu(x[i,j])**2))",
     # decided at more bits than the exponent of a double has values

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import mpmath
 import numpy as np
 import pytest
@@ -11,6 +16,7 @@ import symgrad as sg
 from symgrad.pipeline import printed
 from symgrad.verify.accuracy import losses
 
+ROOT = Path(__file__).parents[1]
 SCALED = sg.parse("f(x) = 4*x")
 
 
@@ -140,3 +146,20 @@ def test_a_form_with_two_sides_has_a_slope_between_them(t):
     with mp.workdps(60):
         true = [mp.diff(lambda u, v: v / (v + (1 - v) * mp.exp(-u)), (t, 3), n) for n in ((2, 0), (1, 1))]
     np.testing.assert_allclose([curved, mixed], list(map(float, true)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("sample", ["practical", "full"])
+def test_no_formula_of_the_table_loses_more_than_before(sample, tmp_path, request):
+    """docs/accuracy.md's formulas at a few points; half a bit more may be another machine's libm."""
+    script = ["benchmarks/accuracy/wider.py", "--formulas", "textbook", "--samples", sample, "--points", "12", "--json"]
+    run = [sys.executable, *script, "--cache", tmp_path]
+    lost = json.loads(subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True).stdout)[sample]
+    now = {name: [round(b, 1) for b in bits] for name, bits in lost.items()}
+    path = ROOT / "tests" / "data" / f"bits_{sample}.json"
+    if request.config.option.update:
+        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(bits)}" for name, bits in now.items())
+        path.write_text(f"{{\n{lines}\n}}\n")
+    before = json.loads(path.read_text())
+    assert now.keys() == before.keys()
+    more = {n: (before[n], now[n]) for n in now if any(b > a + 0.5 for a, b in zip(before[n], now[n], strict=True))}
+    assert not more

@@ -9,6 +9,7 @@ Of KEPT nothing is told but the means: nobody is to write a rule for one of them
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 import warnings
@@ -43,10 +44,11 @@ class Lost:
         return found[1:] if gradient else found[:1]
 
 
-def measured(formula: Formula, sample: str, cache: Path) -> Lost:
+def measured(formula: Formula, sample: str, cache: Path, count: int = 0) -> Lost:
+    """At so many points; at those of the table, if none are said."""
     import symgrad as sg
 
-    count = SAMPLES[sample]
+    count = count or SAMPLES[sample]
     x, true, _ = kept(
         cache, f"{formula.text} {sample} {count}", "value and gradient", lambda: truths(formula, sample, count)
     )
@@ -64,12 +66,12 @@ def measured(formula: Formula, sample: str, cache: Path) -> Lost:
     return Lost(formula, found[0], found[1], seconds)
 
 
-def of_group(group: str, sample: str, cache: Path) -> list[Lost]:
+def of_group(group: str, sample: str, cache: Path, count: int = 0) -> list[Lost]:
     results = []
     for number, formula in enumerate(GROUPS[group], 1):
         print(f"\r{group} {sample} {number}/{len(GROUPS[group])} ", end="", file=sys.stderr)
         try:
-            results.append(measured(formula, sample, cache))
+            results.append(measured(formula, sample, cache, count))
         except Exception as error:  # what is refused is named, and no number of the table
             name = "one" if group == "kept" else formula.name
             print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0]}", file=sys.stderr)
@@ -125,10 +127,17 @@ def main() -> None:
     read.add_argument("--formulas", default=",".join(GROUPS), help="groups, by commas")
     read.add_argument("--samples", default=",".join(SAMPLES))
     read.add_argument("--each", action="store_true", help="every formula, too; none of those that are kept")
+    read.add_argument("--points", type=int, default=0, help="so many, and not those of the table")
+    read.add_argument("--json", action="store_true", help="the bits of each output of each formula, and no table")
     read.add_argument("--cache", type=Path, default=ROOT / "build" / "accuracy")
     asked = read.parse_args()
     asked.cache.mkdir(parents=True, exist_ok=True)
-    results = {(g, s): of_group(g, s, asked.cache) for g in asked.formulas.split(",") for s in asked.samples.split(",")}
+    which = [(group, sample) for group in asked.formulas.split(",") for sample in asked.samples.split(",")]
+    results = {(group, sample): of_group(group, sample, asked.cache, asked.points) for group, sample in which}
+    if asked.json:
+        bits = {s: {r.formula.name: r.printed.bits.tolist() for r in results[g, s]} for g, s in which}
+        print(json.dumps(bits))
+        return
     for (group, sample), some in results.items():
         if asked.each and group != "kept":
             print(f"{group}, {sample}\n\n{each(some)}\n")

@@ -44,6 +44,9 @@ class JaxExpressions(Expressions):
         place = None if self.rows is None else row_place(item, self.rows.loop)
         return None if self.rows is None or place is None else self.rows.words.get((name, place))
 
+    def _taken_along(self, base: Expression, items: Sequence[Item], tree: Child) -> None:
+        """`jnp.take_along_axis` has NaN for what is out of range, where an index is clamped."""
+
     def _node(self, node: Array, tree: Child) -> Expression:
         match node:
             case Take(Var(name), (first, *rest)) if (row := self.row(name, first)) is not None:

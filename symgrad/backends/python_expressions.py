@@ -15,9 +15,22 @@ from ..ops import OPS, Op
 from ..ops.primitive import Primitive
 from ..plan.arrays import tree as arrays
 from ..plan.arrays.below import below, children, not_zero, plain_number
-from ..plan.arrays.tree import Array, Copy, Elementwise, Item, Num, Real, Reduce, SizeOf, Slice, Take, Var
+from ..plan.arrays.tree import ALL, Array, Copy, Elementwise, Item, Num, Real, Reduce, SizeOf, Slice, Take, Var
 from ..source import python as py
-from ..source.python import Attribute, Cut, Element, Expression, Name, Operation, Several, Word, call, integer, method
+from ..source.python import (
+    NONE,
+    Attribute,
+    Cut,
+    Element,
+    Expression,
+    Name,
+    Operation,
+    Several,
+    Word,
+    call,
+    integer,
+    method,
+)
 from . import primitives
 from .python_sizes import axis, number, shape, size
 
@@ -142,8 +155,15 @@ class Expressions:
                 return Word(f"{self.module}.inf")
             case Elementwise(op, args):
                 return self._elementwise(op, args, tree)
+            case Take(Take(base, items), outer) if (kept := self._kept_along(base, items, outer, tree)) is not None:
+                return kept
+            case Take(base, items) if (found := self._taken_along(tree(base), items, tree)) is not None:
+                places = along(items)
+                return self._first_along(found, places.axis) if places is not None and places.lacks else found
             case Take(base, items):
                 return Element(tree(base), tuple(self._item(i, tree) for i in items))
+            case arrays.Along(base):
+                return tree(base)
             case arrays.Permute(base, axes) if axes[0] < 0 and not last_two(axes):  # behind a pack
                 return own("moveaxis", tree(base), *map(_place, _moves(axes)))
             case arrays.Permute(base, axes):
@@ -216,6 +236,24 @@ class Expressions:
                 return call("_float32", tree(base))
             case arrays.Narrow(base):
                 return method(tree(base), self.cast, DTYPE)
+
+    def _taken_along(self, base: Expression, items: Sequence[Item], tree: Child) -> Expression | None:
+        """`base[items]`, the axis along which it is taken kept, if there is a function for that which reads better."""
+        places = along(items)
+        if places is None or not any(isinstance(i, arrays.PackPlaces) for i in items):
+            return None
+        return self.own("take_along_axis", base, beside(places, tree(places.base)), axis=integer(places.axis))
+
+    def _first_along(self, found: Expression, axis: int) -> Expression:
+        """The only element along an axis."""
+        return Element(found, at_axis(axis, integer(0)))
+
+    def _kept_along(self, base: Array, items: Sequence[Item], outer: Sequence[Item], tree: Child) -> Expression | None:
+        """`base[items][outer]` if that is `base[items]` with the axis kept along which it is taken."""
+        places = along(items)
+        if places is None or not places.lacks or axis_at(outer) != places.axis:
+            return None
+        return self._taken_along(tree(base), items, tree)
 
     def _reduced(self, node: Reduce, base: Expression) -> Expression:
         axes = () if node.axes is None else node.axes
@@ -355,6 +393,29 @@ def _parsed(node: ast.expr, places: Mapping[str, Expression]) -> Expression:
     if isinstance(node, ast.Call):
         return call(ast.unparse(node.func), *(_parsed(a, places) for a in node.args))
     return py.Number(ast.unparse(node)) if isinstance(node, ast.Constant) else places[ast.unparse(node)]
+
+
+def along(items: Sequence[Item]) -> arrays.Along | None:
+    """The places along an axis that an index has, if all else are the ranges of the other axes."""
+    return next((i for i in items if isinstance(i, arrays.Along)), None)
+
+
+def beside(places: arrays.Along, value: Expression) -> Expression:
+    """What belongs to places along an axis, with that axis."""
+    return Element(value, at_axis(places.axis, NONE)) if places.lacks else value
+
+
+def at_axis(axis: int, item: Expression) -> tuple[Expression, ...]:
+    """An index that has `item` at an axis, counted from behind where that is below 0."""
+    return (*[Cut()] * axis, item) if axis >= 0 else (Word("..."), item, *[Cut()] * (-1 - axis))
+
+
+def axis_at(items: Sequence[Item]) -> int | None:
+    """The axis that an index adds, counted as in `Along`, if that is all."""
+    rest = [i for i in items if i is not ALL]
+    if rest == [None]:
+        return items.index(None)
+    return items.index(None) - len(items) if rest == ["...", None] else None
 
 
 def axes_of(axes: Sequence[int]) -> Expression:

@@ -21,7 +21,9 @@ from .python_expressions import (
     Expressions,
     Matrix,
     all_but,
+    along,
     axes_of,
+    beside,
     dtype_of,
     given,
     is_one,
@@ -126,6 +128,15 @@ class TorchExpressions(Expressions):
             case Copy(base):
                 return method(tree(base), "clone")
         return super()._node(node, tree)
+
+    def _taken_along(self, base: Expression, items: Sequence[Item], tree: Child) -> Expression | None:
+        places = along(items)
+        if places is None:
+            return None
+        return method(base, "gather", integer(places.axis), beside(places, tree(places.base)))
+
+    def _first_along(self, found: Expression, axis: int) -> Expression:
+        return method(found, "squeeze", integer(axis))
 
     def _part(self, found: Expression, items: Sequence[Item], tree: Child) -> Expression:
         """`found[items]`, or all of it."""

@@ -12,12 +12,12 @@ from ..expr import Expr
 from ..plan.arrays.below import below
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
 from ..plan.arrays.guards import names_read
-from ..plan.arrays.tree import ALL, BACK, ArrayNode, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
+from ..plan.arrays.tree import ALL, BACK, Along, ArrayNode, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
 from ..records import replace
 from ..source import python as py
 from ..source.layout import LIMIT
-from ..source.python import Do, Element, Expression, Name, Operation, Several, Word, call, method
-from .python_expressions import given, is_zero
+from ..source.python import Do, Element, Expression, Name, Operation, Several, Word, call, integer, method
+from .python_expressions import along, beside, given, is_zero
 from .python_print import flat as printed
 from .python_sizes import shape
 from .python_statements import Asked, Statements, is_negative, named
@@ -110,12 +110,25 @@ class TorchStatements(Statements):
             turns = [BACK if i == BACK else ALL for i in last if isinstance(i, Slice)]
             items = tuple(ALL if i == BACK else i for i in s.items)
             return self.update(replace(s, items=items, value=Take(s.value, ("...", *turns))))
+        places = along(s.items)
+        if places is not None:
+            return self._scattered(s, places)
         row = self.tree.rows.get(s.name)
         if row is not None:
             return self._replaced(Element(row, self.tree.items(s.items[:1])), s.items[1:], s)
         if s.name in self.seen:
             return self._replaced(Name(s.name), s.items, s)
         return self._cut(s) if any(map(may_take_all, s.items)) else super().update(s)
+
+    def _scattered(self, s: Update | AddAt, places: Along) -> py.Block:
+        """`name[items] += value` along one axis; what is first is added to 0, as torch.vmap has no `scatter_`."""
+        value = self.tree.as_tensor(s.value)
+        value = value if places.spread is None else method(value, "expand", shape(places.spread))
+        index = beside(places, self.tree(places.base))
+        arguments = (integer(places.axis), index, beside(places, value))
+        if s.name in self.seen:
+            return [py.Assign(Name(s.name), method(Name(s.name), "scatter_add", *arguments))]
+        return [Do(method(Name(s.name), "scatter_add_", *arguments))]
 
     def _cut(self, s: Update) -> py.Block:
         """`name[items] += value` where an index may be all that there is."""
@@ -142,6 +155,9 @@ class TorchStatements(Statements):
         return [py.Assign(target, new if is_all(items) else call("_with", target, self._index(items), new))]
 
     def add_at(self, s: AddAt) -> py.Block:
+        places = along(s.items)
+        if places is not None:
+            return self._scattered(s, places)
         value, name = self.tree.as_tensor(s.value), Name(s.name)
         if s.name in self.tree.rows:
             row = Element(self.tree.rows[s.name], self.tree.items(s.items[:1]))

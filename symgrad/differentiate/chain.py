@@ -15,6 +15,7 @@ from ..expr import (
     Index,
     Ref,
     apply,
+    factors,
     operator,
     pending,
     select,
@@ -22,6 +23,7 @@ from ..expr import (
     without_sign,
 )
 from ..ir import negation
+from ..ir.signs import NOT_NEGATIVE, POSITIVE, interval_where, is_in
 from ..ops import OPS
 
 
@@ -50,6 +52,7 @@ def reverse(
     order = values(*(root for root, _ in roots), bodies=bodies)
     computed = set(order)
     sure = _outside_of_branches([root for root, _ in roots], bodies)
+    divisors = {d for n in sure if operator(n) == "div" for d in factors(n.args[1])[0]}
 
     def contribute(node: Expr, g: Expr) -> None:
         adjoint[node] = combined("add", adjoint.get(node, ZERO), g)
@@ -69,6 +72,7 @@ def reverse(
         for argument, partial in zip(node.args, slopes, strict=True):
             if partial is None or isinstance(argument, Index):
                 continue
+            partial = _with_value(partial, divisors)
             bare, negative = without_sign(partial)
             if operator(bare) == "div" and bare.args[0] is node:  # of a/b, the slope in b is -1/b times what is there
                 below = ONE / bare.args[1]
@@ -89,6 +93,30 @@ def _outside_of_branches(roots: Sequence[Expr], bodies: Mapping[Expr, Expr]) -> 
             stack += node.args[:1] if operator(node) == "select" else node.args
             stack += [bodies[node]] if node in bodies else []
     return found
+
+
+def _with_value(slope: Expr, divisors: Container[Expr]) -> Expr:
+    """A slope without what it is where something is 0 that cannot be: no divisor is, where the result has a value."""
+    while isinstance(slope, Apply) and slope.op == "select" and _never(slope.args[0], divisors):
+        slope = slope.args[2]
+    return slope
+
+
+def _never(condition: Expr, divisors: Container[Expr]) -> bool:
+    """Whether a == 0 and b >= 0 hold nowhere, or one of the two."""
+    parts = [p for p in (condition.args if operator(condition) == "and" else (condition,)) if isinstance(p, Apply)]
+    asked = {op: [p.args[0] for p in parts if p.op == op and p.args[1] is ZERO] for op in ("eq", "ge")}
+    if any(_never_zero(a, divisors) for a in asked["eq"]):
+        return True
+    given = {b: POSITIVE if _never_zero(b, divisors) else NOT_NEGATIVE for b in asked["ge"]}
+    return any(is_in(interval_where(a, given), POSITIVE) for a in asked["eq"] if given)
+
+
+def _never_zero(node: Expr, divisors: Container[Expr]) -> bool:
+    if isinstance(node, Const):
+        return node is not ZERO
+    above, _ = factors(without_sign(node)[0])
+    return all(f in divisors or f is not node and _never_zero(f, divisors) for f in above)
 
 
 def _twice(g: Expr) -> Expr:

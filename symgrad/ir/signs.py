@@ -6,6 +6,7 @@ positive, though floating point has 0 far out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -48,17 +49,7 @@ class Signs:
         return None if not (below[0] or above[0]) else op == "ne"
 
     def _rule(self, node: Expr) -> Interval:
-        match node:
-            case Const():
-                return Interval(node, node)
-            case Index():
-                return NOT_NEGATIVE
-            case Ref(name=name):
-                return self._tensor(name)
-            case Apply(op=op, args=args):
-                return _applied(op, args, [self._known[a] for a in args])
-            case _:
-                return REALS
+        return self._tensor(node.name) if isinstance(node, Ref) else _of_parts(node, self._known)
 
     def _tensor(self, name: str) -> Interval:
         """That of the elements of an input or a local, of a size or an option."""
@@ -79,6 +70,24 @@ class Signs:
         writers = self._function.writers.get(name, ())
         sums = all(e.reduce in ("none", "sum") and e.matrix is None for e in writers)
         return NOT_NEGATIVE if writers and sums and all(_is_not_negative(self(e.body)) for e in writers) else REALS
+
+
+def interval_where(node: Expr, given: Mapping[Expr, Interval]) -> Interval:
+    """That of an expression where parts of it are in these."""
+    known = dict(given)
+    return folded(node, known, lambda n: _of_parts(n, known))
+
+
+def _of_parts(node: Expr, known: Mapping[Expr, Interval]) -> Interval:
+    match node:
+        case Const():
+            return Interval(node, node)
+        case Index():
+            return NOT_NEGATIVE
+        case Apply(op=op, args=args):
+            return _applied(op, args, [known[a] for a in args])
+        case _:
+            return REALS
 
 
 def is_in(found: Interval, other: Interval) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..expr import ONE, ZERO, Const, Expr, apply, factors, fraction, is_exact, ref, select
+from ..expr import ONE, ZERO, Const, Expr, apply, const, factors, fraction, is_exact, ref, select
 from ..later import flint, mp, mpmath, sympy
 from .row import (
     Helper,
@@ -50,18 +50,33 @@ _LOG_RATIO = Helper(
     ),
     ("x", "y"),
 )
-_apart, _square = map(ref, ("apart", "square"))
+_apart, _square, _part = map(ref, ("apart", "square", "part"))
+# of log((1 + x)/(1 - x)) = 2*x*(1 + x**2*series)
+_LOGARITHM = Polynomial(_square, *(tuple(1 / k for k in range(most, 2, -2)) for most in (29, 13)))
 _BD0 = Helper(
     "x*log(x / y) - x + y; where x is near y, by the series of log(x / y) in (x - y)/(x + y) (Loader 2000).",
     (
         ("apart", (_x - _y) / (_x + _y)),
         ("square", _apart**2),
-        ("series", Polynomial(_square, *(tuple(1 / k for k in range(most, 2, -2)) for most in (29, 13)))),
+        ("series", _LOGARITHM),
         ("near", (_x - _y) * _apart + 2 * _x * _apart * _square * ref("series")),
         ("far", _x * apply("log_ratio", _x, _y) - _x + _y),
         ("result", select(apply("lt", apply("abs", _apart), ONE / 4), ref("near"), ref("far"))),
     ),
     ("x", "y"),
+)
+_few = const(2) / 5
+_LOG1PMX = Helper(
+    "log1p(x) - x; where x is near 0, by the series of log1p(x) in x / (x + 2).",
+    (
+        ("part", select(apply("lt", apply("abs", _x), _few), _x, ZERO)),
+        ("apart", _part / (_part + 2)),
+        ("square", _apart**2),
+        ("series", _LOGARITHM),
+        ("near", _apart * (2 * _square * ref("series") - _part)),
+        ("result", select(apply("lt", apply("abs", _x), _few), ref("near"), apply("log1p", _x) - _x)),
+    ),
+    ("x",),
 )
 _ROOT_OF_SUM = Helper(
     "sqrt(x**2 + y*z), of numbers scaled by a power of two, which rounds nothing: neither term leaves the range.",
@@ -125,6 +140,11 @@ ELEMENTARY: tuple[Op, ...] = (
        lambda x, y: x * sympy.log(x / y) - x + y, spell=everywhere("bd0"), helper=_BD0,
        domain="x / y > 0", inside=(1, 1), series=False,
        ball=lambda x, y: x * (x / y).log() - x + y),
+    # what is left of log1p(x) beyond its tangent at 0
+    function("log1pmx", lambda x, y: -x / (1 + x), lambda x: sympy.log(1 + x) - x,
+             real(lambda x: -x if x == mp.inf else (mp.log1p(x) if x > -1 else log(1 + x)) - x),
+             spell=everywhere("log1pmx"), helper=_LOG1PMX, domain="x > -1", inside=(0,), series=False,
+             ball=lambda x: (1 + x).log() - x),
     # roots
     function("sqrt", lambda x, y: 1 / (2 * y), domain="x >= 0", inside=(1,), spell={"triton": "tl.sqrt"},
              nonnegative=True, monotone=1),

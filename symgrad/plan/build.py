@@ -12,6 +12,7 @@ from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from ..simplify.reuse import entangled
 from .arrays.cut import cut
 from .axes import points_last
+from .conditions import Divisors
 from .exponents import split_gaussian, with_powers
 from .factors import rows_first
 from .functions import with_functions
@@ -95,11 +96,13 @@ def plan(
     if style == "loops":
         forward, backward = with_operands(forward, tensors, names), with_operands(backward, tensors, names)
 
+    harmless = Divisors(joint, tensors.values(), forward, backward)
+
     def in_style(equations: Sequence[Equation]) -> list[Equation]:
         if style == "loops":
             equations = divided_once(equations, tensors, names)
         found = rows_first(equations)
-        return found if style == "loops" and to not in KERNELS else cut(found, tensors, names)
+        return found if style == "loops" and to not in KERNELS else cut(found, tensors, names, harmless)
 
     forward, backward = (list(recorded("cut", es, in_style(es))) for es in (forward, backward))
     if style == "loops" and parts is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import TypeGuard
 
 from ..domain import Domain
 from ..expr import ONE, ZERO, Apply, Expr, apply, conjunction, indices, postorder, refs
-from ..ir import Equation, has_domain, unconditional
+from ..ir import Equation, Function, Signs, Tensor, has_domain, unconditional
 from ..ops import OPS
+from ..records import replace
 from .exponents import distance
 
 Precondition = tuple[object, ...]  # an operator, and what it asks to be in its domain
@@ -57,20 +58,39 @@ def precondition(node: Expr) -> Precondition | None:
     return (node.op, *node.args[OPS[node.op].asked :])
 
 
-def restricted(node: Expr, tensors: Collection[str]) -> TypeGuard[Apply]:
-    """Whether a function may have no value, or none that stays in the range, where its `where` does not select it."""
+class Divisors:
+    """Tells which divisors need no guard: a number that is at least another one above 0, and what divides on every
+    path of forward."""
+
+    def __init__(
+        self, function: Function, tensors: Iterable[Tensor], forward: Sequence[Equation], backward: Sequence[Equation]
+    ) -> None:
+        statements = tuple(dict.fromkeys((*forward, *backward)))
+        self._signs = Signs(replace(function, tensors=tuple(tensors), statements=statements))
+        always = [e.body for e in forward if e.where is None and not e.when and e.matrix is None]
+        quotients = [n for n in unconditional(*always) if isinstance(n, Apply) and n.op == "div"]
+        self._divide = {n.args[1] for n in quotients if not indices(n.args[1])}
+
+    def __call__(self, divisor: Expr) -> bool:
+        least = self._signs(divisor).least
+        return bool(least and least > 0) or all(f in self._divide for f in _bases(divisor))
+
+
+def _bases(u: Expr) -> list[Expr]:
+    """The factors of a product, without their powers."""
+    if isinstance(u, Apply) and u.op in ("mul", "pow"):
+        return [b for a in (u.args if u.op == "mul" else u.args[:1]) for b in _bases(a)]
+    return [u]
+
+
+def restricted(node: Expr, tensors: Collection[str], harmless: Callable[[Expr], bool]) -> TypeGuard[Apply]:
+    """Whether a function may have no value, or none that stays in the range, where its `where` does not select it;
+    `harmless` divisors are none to guard."""
     if not has_domain(node, tensors):
         return False
     if node.op == "exp":
         return distance(node.args[0]) is None
-    return node.op != "div" or not _at_least_one(node.args[1])
-
-
-def _at_least_one(u: Expr) -> bool:
-    """Whether `u` is 1 + exp(...), which is no 0 below the line."""
-    if not (isinstance(u, Apply) and u.op == "add"):
-        return False
-    return u.args[0] is ONE and isinstance(u.args[1], Apply) and u.args[1].op == "exp"
+    return node.op != "div" or not harmless(node.args[1])
 
 
 def exclusive(equations: list[Equation]) -> list[list[Equation]]:

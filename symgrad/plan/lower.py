@@ -212,9 +212,9 @@ def shared(
                 worth.add(part)
                 named.add(part[0])
     chosen = [n for n in possible if n in worth]
-    # a part that stands only inside of another chosen part needs no name of its own
+    # a part that stands only inside of another chosen part needs no name of its own: once where that stands
     alike = {(n[0], uses[n]) for n in chosen}
-    within = {pair for node, k in alike for pair in _inside(node, k, alike)}
+    within = {pair for node, k in {(n[0], len(homes[n])) for n in chosen} for pair in _inside(node, k, alike)}
     chosen = [n for n in chosen if (n[0], uses[n]) not in within]
     if not chosen:
         return list(equations)
@@ -253,7 +253,7 @@ def _is_value(e: Equation, tensors: Mapping[str, Tensor]) -> bool:
 
 
 def _inside(root: Expr, uses: int, parts: Container[tuple[Expr, int]]) -> list[tuple[Expr, int]]:
-    """Those of the parts that stand inside of one and are used as often; not those inside of these."""
+    """Those of the parts that stand inside of one and are used so often; not those inside of these."""
 
     def below(node: Expr) -> Sequence[Expr]:
         return () if node is not root and (node.key, uses) in parts else node.args

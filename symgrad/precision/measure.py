@@ -301,7 +301,8 @@ def drawn(leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int) -> tu
                 at |= {first: 0.0 if place % 2 or not others else at[others[0]]}
                 at |= dict.fromkeys(others[1 : 1 + draw.randrange(len(others))], at[first]) if others else {}
             if kind == "saturated":
-                at[draw.choice(moving)] = float(SATURATED[place // 2 % 4] * (1 if place % 2 else -1))
+                leaf = moving[place // (2 * len(SATURATED)) % len(moving)]  # each, at each of the numbers
+                at[leaf] = float(SATURATED[place // 2 % len(SATURATED)] * (1 if place % 2 else -1))
             if kind == "unit":
                 for leaf in moving if place % 2 else draw.sample(moving, 1 + draw.randrange(len(moving))):
                     end = math.ldexp(1 + draw.random(), draw.choice(UNIT)) / 2

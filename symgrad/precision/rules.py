@@ -1,6 +1,6 @@
 """Identities over the reals, as data: `before -> after`, true wherever both sides are real numbers.
 
-a, b, c and d stand for anything; a sum or product of n terms is met inside of one of more, which keeps the rest, and a
+a to e stand for anything; a sum or product of n terms is met inside of one of more, which keeps the rest, and a
 sum in any multiple of it. `tidy(u)` is u on one line of fraction where that is shorter; `group(u)` is computed by
 itself, whatever it stands beside. What stands in brackets must hold of a name: it is a fraction, or it is no number.
 
@@ -68,7 +68,11 @@ log(a + sqrt(a**2 + 1)) -> asinh(a)
 log(a + sqrt(a**2 - 1)) -> acosh(a)
 log(1/a + sqrt(1 - a**2)/a) -> acosh(1/a)
 log1p(a) - log1p(b) -> log1p((a - b)/(1 + b))
+log1p(a) - log(b) -> log1p(tidy((1 + a - b)/b))
 a*log(a/b) - a + b -> bd0(a, b)
+log1p(a) - a -> log1pmx(a)
+log1p(a) + a*log1p(a) - a -> (1 + a)*log1pmx(a) + a**2
+log1p(a) - a/(1 + a) -> log1pmx(a) + a**2/(1 + a)
 a*log(a/b) + (1 - a)*log((1 - a)/(1 - b)) -> bd0(a, b) + bd0(1 - a, 1 - b)
 
 # exponentials
@@ -88,6 +92,7 @@ exp(a)/expm1(a) -> -1/expm1(-a)
 exp(a)/expm1(a)**2 -> 1/(4*sinh(a/2)**2)
 exp(a)*expm1(b) -> exp(a + b) - exp(a)
 expm1(2*a)/expm1(a) -> exp(a) + 1
+sqrt(expm1(a)) -> exp(a/2)*sqrt(-expm1(-a))
 expm1(a) + 1 -> exp(a)
 exp(log(a)) -> a
 log(exp(a)) -> a
@@ -97,13 +102,18 @@ log1p(expm1(a)) -> a
 exp(b*log(a)) -> a**b
 a**b -> exp(b*log(a)) [symbolic b]
 (1 + a)**b -> compound(a, b) [symbolic b]
+compound(a, b) -> (1 + a)**b
 compound(a, b) - 1 -> compoundm1(a, b)
+(1 + a)**b - 1 -> compoundm1(a, b) [fraction b]
+a**b - 1 -> powm1(a, b) [fraction b]
 a**b - 1 -> powm1(a, b) [symbolic b]
 a**b - c**b -> c**b*compoundm1(tidy((a - c)/c), b) [symbolic b]
 a**b - c**b -> -a**b*compoundm1(tidy((c - a)/a), b) [symbolic b]
+c*a**b - e*d**b -> d**b*(c*compoundm1(tidy((a - d)/d), b) + group(c - e)) [symbolic b]
 a**b*a**c -> a**(b + c)
 a**b/a**c -> a**(b - c)
 a**b/(c + a**b) -> 1/(1 + c*a**(-b))
+a**b/(c**b + a**b) -> 1/(1 + (c/a)**b) [symbolic b]
 
 # logistic
 1/(1 + exp(a)) -> sigmoid(-a)
@@ -215,7 +225,7 @@ a**2/(b + a**2) -> 1/(1 + b/a**2)
 a/(b + c) -> 1/(b/a + c/a)
 1/(a*b) -> (1/a)*group(1/b)
 a/b -> group(a/b)
-a**2/b**2 -> (a/b)**2
+a**2/b**2 -> group(a/b)**2
 a**2/b -> a*group(a/b)
 a**4/b -> a**2*group(a**2/b)
 a*b + a*c -> a*(b + c)
@@ -264,7 +274,7 @@ class Rule:
         return done[self.after]
 
 
-NAMES = tuple(map(leaf, map(name_of, "abcd")))
+NAMES = tuple(map(leaf, map(name_of, "abcde")))
 
 
 def _read(node: ast.expr) -> Term:

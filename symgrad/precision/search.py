@@ -57,7 +57,7 @@ GAIN = 1.0  # bits that another form of what somebody wrote must save
 DERIVED = 0.4  # the same of what nobody wrote
 BOUGHT = 0.2  # bits more for each operation that it takes more
 PRICE = 0.03  # bits that an operation costs while forms are compared
-WEIGHTS = {**dict.fromkeys(WHOLE, 1), "near": 0.25, "full": 0.125}  # of kinds of points
+WEIGHTS = {**dict.fromkeys(WHOLE, 1), "near": 0.25, "full": 0.15}  # of kinds of points
 WORSE = 0.75  # bits that points of one kind may lose for the others
 PAID = 4  # times as much counts what they lose beyond that
 WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
@@ -161,7 +161,12 @@ def _better(
         if found is None:
             return None
         other = Sample(body, leaves, well_scaled, given, seed=2, guards=guards)
-        return found if other.kinds and _Search(body, other, well_scaled, free, gain).confirms(found) else None
+        if not other.kinds or not _Search(body, other, well_scaled, free, gain).confirms(found):
+            return None
+    if operations(found) <= LARGE < operations(body):  # now rules may be tried
+        shorter = _better(found, well_scaled, free, gain, given)
+        return found if shorter is None else shorter
+    return found
 
 
 def _by_branches(
@@ -183,11 +188,11 @@ def _by_branches(
         sides.append(side if found is None else found)
     if sides[0].key is sides[1].key:
         return sides[0]
-    whole, most = apply("select", condition, *sides), operations(body) + LONGER
+    whole = apply("select", condition, *sides)
     forms = (body, _beside_branches(body, well_scaled, free, gain, given), whole)
     price = gain + BOUGHT * max(0, operations(whole, free) - operations(body, free))
     dear = None if whole is body else (whole, price)
-    found = fewest([f for f in forms if operations(f) <= most], body, well_scaled, free, given, dear)
+    found = fewest(forms, body, well_scaled, free, given, dear)
     return None if found is body else found
 
 
@@ -369,8 +374,8 @@ class _Search:
 
     def by_sign(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
-        than what it takes more. Neither calls what is a number in another domain: no sample may tell."""
-        if self.gain < GAIN or self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
+        than what it takes more, or less than half. Neither calls what is a number in another domain."""
+        if self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
             return None
         domains = _domains(self.body)
         ranked = [t for t in self.pool if _domains(self.form(t)) <= domains and self.sound(t)]
@@ -379,7 +384,7 @@ class _Search:
         prices = np.array([PRICE * operations(f) for f in forms])
         found: list[Expr] = []
         leaves = [n for n in values(self.body) if isinstance(n, Ref) and n.name not in self.moderate]
-        for asked in (apply(op, leaf, 0) for leaf in leaves for op in ("gt", "ge")):  # 0 is on the side that has it
+        for asked in (apply(op, leaf, c) for leaf in leaves for c in (0, 1, -1) for op in ("gt", "ge")):
             holds = self.sample.doubles.of(asked)[self.sample.whole] != 0
             if holds.all() or not holds.any():
                 continue
@@ -395,6 +400,9 @@ class _Search:
             return None
         price = self.gain + BOUGHT * (operations(whole) - operations(form))
         if self.costs(form) - self.costs(whole) < price:
+            return None
+        left, before = (self.bits(self.sample.lost(f)) for f in (whole, form))
+        if 2 * left > before:
             return None
         return whole if self.sample.equal(whole, self.body) else None
 

@@ -9,7 +9,7 @@ nominal sizes, and the first of the cheapest is taken.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
@@ -25,6 +25,7 @@ from ..expr import (
     branch,
     conjuncts,
     factors,
+    fraction,
     indices,
     is_exact,
     is_short,
@@ -38,7 +39,7 @@ from ..expr import (
     transform,
     transformer,
 )
-from ..ir import Derivative, Dropped, Equation, Function, by_target, in_place, noted, recurrent, rewritten
+from ..ir import Derivative, Dropped, Equation, Function, by_target, has_domain, in_place, noted, recurrent, rewritten
 from ..numerics.removable import Filled, is_plain, rewritten_as
 from ..numerics.taylor import ORIGIN
 from ..ops import OPS
@@ -83,6 +84,8 @@ def simplify(derivative: Derivative, beside: Derivative | None = None) -> Deriva
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside))
+    asked = tuple(_asked_once(e, function.table) if e.target in own else e for e in function.statements)
+    function = rewritten("conditions asked once", function, replace(function, statements=asked))
     function = rewritten("equal reductions once", function, equal_once(function))
     return replace(found, function=without_dead(function))
 
@@ -91,14 +94,15 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     joint = derivative.function
     forward = derivative.primal.statements
     gradient = noted("copies in place", gradient, without_copies(gradient, derivative))
-    gradient = [*map(_asked_once, noted("values of forward", gradient, with_reuse(forward, gradient, joint)))]
+    gradient = noted("values of forward", gradient, with_reuse(forward, gradient, joint))
+    gradient = [_asked_once(e, joint.table) for e in gradient]
     candidates = [] if entangled(gradient, LARGE) else list(_candidates(derivative, forward, gradient))
     cleaned = Candidate(tuple(added_up(gradient, joint.table)), (), 0)
     best = min(candidates, key=lambda c: c.cost, default=cleaned)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
     found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
     final = without_copies(with_reuse((), best.equations, found.function, final=True), found)
-    statements = (*forward, *map(_asked_once, final))
+    statements = (*forward, *(_asked_once(e, named) for e in final))
     function = in_place(without_dead(replace(found.function, statements=statements)))
     return in_the_words_of_readers(replace(derivative, function=function))
 
@@ -135,7 +139,7 @@ def _tidied(statements: Sequence[Equation]) -> Iterator[Equation]:
     return (e.with_body(tidy(e.body)) if own else e for e, own in zip(statements, formulas, strict=True))
 
 
-def _asked_once(e: Equation) -> Equation:
+def _asked_once(e: Equation, tensors: Collection[str]) -> Equation:
     """`e` without a `where` that asks what has been asked before: for the equation, or for the branch it stands in."""
     if "select" not in operators(e.body) or not is_short(e.body, LARGE):
         return e
@@ -151,12 +155,27 @@ def _asked_once(e: Equation) -> Equation:
             asks = any(operator(n) == "select" for n in postorder(then if holds else otherwise))
             if other is ZERO and asks and branch(value, condition, not holds) is ZERO and _is_total(value, condition):
                 return value  # it is 0 by what it asks itself
+            if other is ZERO and condition in _zeros(value, "ne" if holds else "eq", tensors):
+                return value  # it is 0 by a factor
         return select(condition, then, otherwise)
 
     body = transform(e.body, inner)
     for condition in [] if e.where is None else conjuncts(e.where):
         body = branch(body, condition, True)
     return e.with_body(body)
+
+
+def _zeros(body: Expr, op: str, tensors: Collection[str]) -> Iterator[Expr]:
+    """Comparisons with 0 of the options that are factors of a product whose other factors have a value where they
+    are 0."""
+    above, below = factors(body)
+    for k, u in enumerate(above):
+        if not isinstance(u, Ref) or u.name in tensors:
+            continue
+        rest = fraction([*above[:k], *above[k + 1 :]], below)
+        divided = any(operator(n) == "div" and u in refs(n.args[1]) for n in postorder(rest))
+        if not divided and not any(has_domain(n, tensors) for n in postorder(substitute(rest, {u: ZERO}))):
+            yield apply(op, u, ZERO)
 
 
 def _is_total(body: Expr, condition: Expr) -> bool:

@@ -7,7 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..expr import ZERO, Apply, Expr, Ref, branch, factors, fraction, operator, postorder, product, refs, size, without_sign
+from ..expr import (
+    ZERO,
+    Apply,
+    Expr,
+    Ref,
+    branch,
+    factors,
+    fraction,
+    operator,
+    postorder,
+    product,
+    refs,
+    size,
+    without_sign,
+)
 from ..precision.denominator import by_roots, in_lowest_terms
 from ..precision.orders import unrolled
 

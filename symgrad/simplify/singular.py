@@ -150,10 +150,7 @@ class _Filling:
                 body = signed_total(parts)
                 place = cancels_at(body, tuple(b for b, _ in parts))
                 if place is not None:
-                    closed = _closed(body) if place == ORIGIN else None
-                    if closed is not None:
-                        return substitute(closed, {X: u})
-                    return self._of(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
+                    return self._closed(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
         return None
 
     def _singular(self, root: Expr, sums: bool) -> Expr:
@@ -243,6 +240,13 @@ class _Filling:
             return apply(filled(inner), square)
         return apply(filled(body), u)
 
+    def _closed(self, body: Expr, u: Expr) -> Expr:
+        """A sum in a form that does not cancel, and else filled in the form that loses least."""
+        found = better(body)
+        if found is None or any(operator(n) == "select" for n in postorder(found)):
+            return self._of(body, u)
+        return substitute(found, {X: u}) if is_plain(found) else self._of(found, u)
+
     def _root(self, node: Apply) -> Expr | None:
         """cos(sqrt(s)) and the like as a function of s."""
         smooth = len(node.args) == 1 and OPS[node.op].smooth and node.op != "sqrt"
@@ -270,14 +274,13 @@ class _Filling:
         """1/tanh(x) - 1/x: the terms that have a pole in the same variable, together; x - sin(x): those that cancel."""
         terms = terms_of(node) if operator(node) in ("add", "sub") else []
         for u in self._arguments(terms):
-            parts = [(b, sign) for t, sign in terms if (b := _function_of(u, t)) is not None]
+            parts = [(b, sign) for t, sign in terms if (b := _function_of(u, _gathered(u, t))) is not None]
             if terms and len(parts) == len(terms):
                 body = signed_total(parts)
                 if cancels(body, tuple(b for b, _ in parts)):
-                    closed = _closed(body)
-                    return self._of(body, u) if closed is None else substitute(closed, {X: u})
+                    return self._closed(body, u)
         ways = [
-            (u, [(_function_of(u, t), (t, sign)) for t, sign in terms])
+            (u, [(_function_of(u, _gathered(u, t)), (t, sign)) for t, sign in terms])
             for u in self._variables([d for t, _ in terms for d in _powers(t)[1]])
         ]
 
@@ -349,12 +352,6 @@ def _gather(below: list[Expr], u: Expr) -> None:
         for f in mine:
             below.remove(f)
         below.append(u)
-
-
-def _closed(body: Expr) -> Expr | None:
-    """A sum in a form that does not cancel."""
-    found = better(body)
-    return found if found is not None and is_plain(found) else None
 
 
 def _gathered(u: Expr, node: Expr) -> Expr:

@@ -51,6 +51,7 @@ class Approximated:
 APPROXIMATED: Mapping[str, Approximated] = {
     "erfcx": Approximated("erfcx", 4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
     "bd0": Approximated("bd0", 8.0, {53: (1e-300, 1e300), 24: (1e-37, 1e37)}, before=((1.0,), (0.3,), (1e3,))),
+    "log1pmx": Approximated("log1pmx", 8.0, {53: (-0.9999999, 1e300), 24: (-0.9999, 1e37)}),
     "vector_bell": Approximated("bell", 3.0, {53: (-26.5, 26.5), 24: (-9.25, 9.25)}),
     "vector_normal_bell": Approximated("normal_bell", 3.0, {53: (-37.5, 37.5), 24: (-13.0, 13.0)}),
     "vector_ndtr": Approximated("ndtr", 5.0, {53: (-37.0, 42.0), 24: (-12.5, 15.0)}),

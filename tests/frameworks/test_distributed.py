@@ -18,7 +18,7 @@ from symgrad.pipeline import generate
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "distributed.md").read_text(encoding="utf-8")
-JIT, SHARD_MAP, DDP = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+JIT, SHARD_MAP, DDP, DTENSOR = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 NAMES = ["layer_norm", "mlp", "cross_entropy"]
 CC = shlex.split(os.environ.get("CC") or "cc")[0]
 
@@ -38,6 +38,15 @@ def run(folder, program, *launcher):
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(folder)}
     done = subprocess.run(line, cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
     return done.returncode, done.stderr
+
+
+def run_twice(folder, program):
+    """What the program writes in two processes, and how they end."""
+    for _ in range(3):
+        code, said = run(folder, program, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+        if "terminate called without an active exception" not in said:  # now and then a thread of torch's own, at exit
+            break
+    return code, said
 
 
 @pytest.mark.parametrize("program", [JIT, SHARD_MAP], ids=["jit", "shard_map"])
@@ -75,9 +84,12 @@ def test_ddp_in_two_processes(to, folder, torch):
             pytest.skip("no C compiler")
         for name in NAMES:
             write(placed(folder / name, generate(getattr(library, name), to=to, check=False)))
-    program = DDP.replace("_torch import", f"_{to} import")
-    for _ in range(3):
-        code, said = run(folder, program, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-        if "terminate called without an active exception" not in said:  # now and then a thread of torch's own, at exit
-            break
+    code, said = run_twice(folder, DDP.replace("_torch import", f"_{to} import"))
+    assert code == 0, said
+
+
+def test_sharded_tensors_in_two_processes(folder, torch):
+    shutil.rmtree(folder / "cross_entropy")
+    write(placed(folder / "cross_entropy", generate(library.cross_entropy, to="torch", check=False)))
+    code, said = run_twice(folder, DTENSOR)
     assert code == 0, said

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from ...expr import ZERO, Expr, apply, refs
 from ...records import replace
 from ..trees import parts, rebuilt
-from .tree import Array, ArrayNode, Convolution, Elementwise, Num, Real, Reshape, SizeOf, Slice, Var
+from .tree import Array, ArrayNode, Convolution, Elementwise, Num, Range, Real, Reshape, SizeOf, Slice, Var
 
 
 def children(array: Array) -> tuple[Array, ...]:
@@ -53,6 +53,24 @@ def plain_number(array: Array) -> bool:
         elif not (isinstance(node, (Num, SizeOf)) or isinstance(node, Var) and node.number):
             return False
     return True
+
+
+def of_ranges(array: Array) -> bool:
+    """Whether an array is made of ranges and numbers alone."""
+    stack, found = [array], False
+    while stack:
+        node = stack.pop()
+        inside = children(node)
+        if not inside and not isinstance(node, (Range, Num, SizeOf)):
+            return False
+        found |= isinstance(node, Range)
+        stack += inside
+    return found
+
+
+def operations(array: Array) -> int:
+    """How many operators stand one inside of the other, up to what is no operator: of `2 * a[:, None] + 1` two."""
+    return 1 + max(map(operations, array.args), default=0) if isinstance(array, Elementwise) else 0
 
 
 def below(array: Array) -> list[Array]:

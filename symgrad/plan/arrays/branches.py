@@ -44,12 +44,14 @@ class Branches:
     sizes    what is known of sizes and options
     pads     tensors with a border around them, by a name that no tensor has
     ties     tensors that count which elements are the largest: at least 1 where there is one
+    harmless  tells which divisors need no guard
     """
 
     tensors: dict[str, Tensor]
     sizes: Sizes
     pads: dict[str, Array]
     ties: Collection[str]
+    harmless: Callable[[Expr], bool]
 
     def safe(self, body: Expr, extents: Extents) -> Expr:
         """`body` with subscripts that stay inside and functions that stay in their domains at all of its places."""
@@ -77,7 +79,11 @@ class Branches:
             if isinstance(node, Ref) and isinstance(new, Ref) and () not in cases.get(node, [()]):
                 places, moved = self._kept_inside(node, cases[node], extents, done)
                 new = self._longer(ref(node.name, *places), moved, extents)
-            elif isinstance(new, Apply) and restricted(node, self.tensors) and (asks := precondition(node)) is not None:
+            elif (
+                isinstance(new, Apply)
+                and restricted(node, self.tensors, self.harmless)
+                and (asks := precondition(node)) is not None
+            ):
                 mine = cases.get(node, [()])
                 if () not in joined([*mine, *asked.get(asks, [])]):
                     new = self._quiet(new, node, mine, done)

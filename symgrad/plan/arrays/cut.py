@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ...expr import (
     ONE,
@@ -33,7 +33,9 @@ LONG = 40  # operations, written out, from which equations are cut at all
 PIECE = 9  # operations, written out, of one piece
 
 
-def cut(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names) -> list[Equation]:
+def cut(
+    equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names, harmless: Callable[[Expr], bool]
+) -> list[Equation]:
     """Long elementwise equations in pieces: what is used more than once, which is an array that is made once, and what
     would not fit a line.
 
@@ -48,7 +50,7 @@ def cut(equations: Sequence[Equation], tensors: dict[str, Tensor], names: Names)
     result: list[Equation] = []
     for e in equations:
         group = found.get((e.box, e.when)) if e.reduce == "none" and e.where is None else None
-        result += [e] if group is None else _pieces(e, group, tensors, names)
+        result += [e] if group is None else _pieces(e, group, tensors, names, harmless)
     made = {r.name for group in found.values() for r in group.pieces.values() if isinstance(r, Ref)}
     return _read(result, made)
 
@@ -92,9 +94,11 @@ def _uses(group: Sequence[Equation]) -> dict[Expr, int]:
     return uses
 
 
-def _pieces(e: Equation, group: _Group, tensors: dict[str, Tensor], names: Names) -> list[Equation]:
+def _pieces(
+    e: Equation, group: _Group, tensors: dict[str, Tensor], names: Names, harmless: Callable[[Expr], bool]
+) -> list[Equation]:
     pieces = group.pieces
-    within = _within(e.body, tensors)
+    within = _within(e.body, tensors, harmless)
     result: list[Equation] = []
     short: dict[Expr, Expr] = {}  # each node with the pieces below it named
     length: dict[Expr, int] = {}
@@ -110,7 +114,7 @@ def _pieces(e: Equation, group: _Group, tensors: dict[str, Tensor], names: Names
         words = 1 + sum(length[a] for a in node.args)
         alone = group.uses[node] > 1 or (words >= PIECE and node is not e.body)
         if alone and any(r.name in tensors for r in refs(small)):
-            if where and any(_has_domain(n, tensors) for n in values(small)):
+            if where and any(_has_domain(n, tensors, harmless) for n in values(small)):
                 small = _under(small, [substitute(c, short) for c in where])
             name = names.new(_word(node))
             tensors[name], equation, short[node] = e.part(name, small)
@@ -121,21 +125,21 @@ def _pieces(e: Equation, group: _Group, tensors: dict[str, Tensor], names: Names
     return [*result, e.with_body(short[e.body])]
 
 
-def _within(body: Expr, tensors: Collection[str]) -> dict[Expr, Conditions]:
+def _within(body: Expr, tensors: Collection[str], harmless: Callable[[Expr], bool]) -> dict[Expr, Conditions]:
     """The conditions under which alone a node is asked for that may have no value elsewhere."""
     partial: set[Expr] = set()
     if not any(OPS[op].lazy for op in operators(body)):
         return {}
     for node in values(body):
-        if _has_domain(node, tensors) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
+        if _has_domain(node, tensors, harmless) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
             partial.add(node)
     cases = evaluated([(body, ())], cases=1) if partial else {}
     return {node: given for node, (given,) in cases.items() if node in partial and given}
 
 
-def _has_domain(node: Expr, tensors: Collection[str]) -> bool:
+def _has_domain(node: Expr, tensors: Collection[str], harmless: Callable[[Expr], bool]) -> bool:
     """Whether a node may have no value where it is not asked for: an element that is not there, a root."""
-    return isinstance(node, Ref) and not distinct(node.subscripts) or restricted(node, tensors)
+    return isinstance(node, Ref) and not distinct(node.subscripts) or restricted(node, tensors, harmless)
 
 
 def _under(node: Expr, given: Sequence[Expr]) -> Expr:

@@ -16,7 +16,23 @@ from ...records import dataclass, replace
 from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels
 from .taking import packed_items, taken, whole
-from .tree import ALL, BACK, Array, Diagonal, Item, PackPlaces, Pad, Reduce, Reshape, Roll, Slice, Take, Var, Windows
+from .tree import (
+    ALL,
+    BACK,
+    Along,
+    Array,
+    Diagonal,
+    Item,
+    PackPlaces,
+    Pad,
+    Reduce,
+    Reshape,
+    Roll,
+    Slice,
+    Take,
+    Var,
+    Windows,
+)
 from .values import Evaluator, Value
 
 
@@ -369,10 +385,21 @@ class Reader(Evaluator):
             elif isinstance(s, Index) and is_pack(s):
                 items.append(PackPlaces(tuple(extents[i] for i in mine), len(mine) - 1))
             else:
-                items.append(self.laid(self._subscript(s, mine, extents), mine).array)
+                items.append(self._placed(subscripts, place, mine, extents))
         before = [p.index for k, p in runs.items() if k < advanced[0]]
         behind = [p.index for k, p in runs.items() if k > advanced[-1]]
         return trimmed_items(packed_items(items, subscripts)), (*before, *mine, *behind)
+
+    def _placed(self, subscripts: Sequence[Expr], place: int, mine: Sequence[Index], extents: Extents) -> Array:
+        """The subscript at `place` as an array over the axes `mine`."""
+        value = self._subscript(subscripts[place], mine, extents)
+        found = self.laid(value, mine).array
+        others = [*subscripts[:place], *subscripts[place + 1 :]]
+        lacks = others == [*mine]
+        own = [*subscripts[:place], *mine[place : place + 1], *subscripts[place + 1 :]] == [*mine]
+        if not others or not (lacks or own) or not {*mine} <= {*value.axes} or isinstance(subscripts[place], Index):
+            return found
+        return Along(found, place - len(subscripts) if any(map(is_pack, mine)) else place, lacks)
 
     def _subscript(self, s: Expr, order: Sequence[Index], extents: Extents) -> Value:
         value = self.real(self._evaluated(s, order, extents))

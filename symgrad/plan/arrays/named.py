@@ -5,15 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ...expr import ZERO
+from ...expr import ZERO, Ref, refs
 from ...ir import Dtype, Tensor
 from ...ops import COMPARISONS, OPS
 from ...records import replace
 from .affine import Sizes
-from .below import below, children
-from .commands import Assign, For, Guard, Statement, replaced, tops
-from .guards import Line, arrays_in, targets_of
-from .tree import Array, Concatenate, Copy, Elementwise, Num, Pad, Permute, Reduce, Reshape, Scan, Take, Var, Windows
+from .below import below, children, of_ranges, operations, sizes_of
+from .commands import Assign, For, Guard, Statement, items_of, replaced, tops
+from .guards import Line, arrays_in, names_read, targets_of
+from .tree import (
+    ALL,
+    Along,
+    Array,
+    ArrayNode,
+    Concatenate,
+    Copy,
+    Elementwise,
+    Num,
+    Pad,
+    Permute,
+    Range,
+    Reduce,
+    Reshape,
+    Scan,
+    Take,
+    Var,
+    Windows,
+)
 
 OFTEN = 3  # places in which a condition is read before it has a name
 WORDS = {  # followed by the name of the first operand
@@ -23,8 +41,7 @@ WORDS = {  # followed by the name of the first operand
     Concatenate: "terms",
     Elementwise: "mask",
 }
-
-
+BOUNDS = {"ge": "start", "lt": "stop"}  # what a range is compared with by these
 Where = tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]  # what a line serves, and when
 
 
@@ -50,6 +67,9 @@ def named(
 
     def name_of(a: Array) -> str:
         if a not in names:
+            if of_ranges(a):
+                names[a] = sizes.names.new(_range_wish(a, everything))
+                return names[a]
             wish, first = _wish(a, tensors, a in divisors)
             names[a] = sizes.names.new(wish)
             tensors[names[a]] = tensors[first]
@@ -93,11 +113,36 @@ def named(
                 known[names[a]] = (line.serves, line.when)
         for block in reversed((*early, *wanted)):
             s = replaced(s, block, Var(names[block]))
+        if isinstance(s, For):
+            s = replace(s, body=_in_turn(s, sizes, tensors))
         result.append(replace(line, statement=s))
 
     for line in lines:
         put(line)
     return result
+
+
+def _in_turn(loop: For, sizes: Sizes, tensors: dict[str, Tensor]) -> tuple[Statement, ...]:
+    """What a loop does in each turn, with names for what is another one in each; what is read before it is written
+    there, or under a condition, has none."""
+    inner = {s.name for s in loop.body if isinstance(s, For)}
+    written = {n for s in loop.body for n in targets_of(s)}
+    before: set[str] = set()
+    done: set[str] = set()
+    for s in loop.body:
+        before.update(n for n in names_read(s) if n in written - done)
+        done.update(targets_of(s))
+    guarded = {a for s in loop.body if isinstance(s, Guard) for a in arrays_in(s)}
+
+    def changes(a: Array) -> bool:
+        parts = below(a)
+        if any(r.name in inner for b in parts for r in refs(*sizes_of(b))):
+            return True
+        return not of_ranges(a) and (a in guarded or any(isinstance(b, Var) and b.name in before for b in parts))
+
+    lines = [Line(s, (), ()) for s in loop.body]
+    given = {n for s in loop.body for n in names_read(s)} - written
+    return tuple(x.statement for x in named(lines, sizes, tensors, given, changes))
 
 
 def _guard(line: Line) -> Where:
@@ -119,6 +164,26 @@ def _wish(a: Array, tensors: Mapping[str, Tensor], divides: bool) -> tuple[str, 
         return "denominator" if divides else f"guarded_{first}", first
     word, last = next(word for kind, word in WORDS.items() if isinstance(a, kind)), _last(a)
     return f"{word}_{last}", last
+
+
+def _range_wish(a: Array, everything: Sequence[Array]) -> str:
+    """What an array made of ranges is called: `range_n`, `start_n` and `stop_n` of what that is compared with, a mask,
+    or else places."""
+    if isinstance(a, Range):
+        return f"range_{a.extent.name}" if isinstance(a.extent, Ref) else "places"
+    if isinstance(a, Elementwise) and OPS[a.op].result == "bool":
+        return "mask"
+    for b in everything:
+        if isinstance(b, Elementwise) and b.op in BOUNDS and _unwidened(b.args[1]) == a:
+            other = _unwidened(b.args[0])
+            if isinstance(other, Range) and isinstance(other.extent, Ref):
+                return f"{BOUNDS[b.op]}_{other.extent.name}"
+    return "places"
+
+
+def _unwidened(a: Array) -> Array:
+    """An array without the axes that stand there to broadcast."""
+    return _unwidened(a.base) if isinstance(a, Take) and all(i in (ALL, None) for i in a.items) else a
 
 
 def _first(a: Array) -> str | None:
@@ -155,10 +220,13 @@ def _masks(
     late = {name for s in guarded for name in targets_of(s)}
     found: dict[Where, Counter[Array]] = {}
     for line in lines:
-        arrays = arrays_in(line.statement)
+        arrays = [*(Counter(arrays_in(line.statement)) - _beside_places(line.statement)).elements()]
         guarded_here = any(map(_is_guard, arrays))
         for a in arrays:
             compares = isinstance(a, Elementwise) and a.op in COMPARISONS
+            if of_ranges(a) and isinstance(a, (Range, Elementwise)):
+                found.setdefault(_guard(line), Counter())[a] += 1
+                continue
             if not (compares or guarded_here and (_is_guard(a) or _of_guards(a))):
                 continue
             parts = [b.name for b in below(a) if isinstance(b, Var) and not b.number]
@@ -175,10 +243,20 @@ def _masks(
     return {guard: [a for a in _often(some) if a not in everywhere] for guard, some in found.items()}, everywhere
 
 
+def _beside_places(s: Statement) -> Counter[Array]:
+    """The ranges beside places along an axis, which not every language writes."""
+    found: Counter[Array] = Counter()
+    for items in items_of(s):
+        if any(isinstance(i, Along) for i in items):
+            found.update(a for i in items if isinstance(i, ArrayNode) and of_ranges(i) for a in below(i))
+    return found
+
+
 def _often(some: Counter[Array]) -> list[Array]:
-    few = [a for a in some if _is_guard(a) or any(isinstance(b, (Reshape, Windows)) for b in below(a))]
+    few = [a for a in some if _is_guard(a) or of_ranges(a) or any(isinstance(b, (Reshape, Windows)) for b in below(a))]
     found = sorted((a for a, n in some.items() if n >= (2 if a in few else OFTEN)), key=lambda a: len([*below(a)]))
-    return [a for a in found if not any(some[b] == some[a] and b != a and a in below(b) for b in found)]
+    found = [a for a in found if not any(some[b] == some[a] and b != a and a in below(b) for b in found)]
+    return [a for a in found if not (of_ranges(a) and operations(a) == 1 and any(b in found for b in children(a)))]
 
 
 def _nameable(s: Statement) -> list[Array]:

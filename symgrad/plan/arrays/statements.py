@@ -9,6 +9,7 @@ from ...expr.names import Names
 from ...ir import Equation, Role, When
 from ...ops.matrices import MATRICES
 from ...records import dataclass, replace
+from ..conditions import Divisors
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .affine import Sizes
 from .below import below, is_array, not_zero, options_that_divide, told
@@ -130,7 +131,8 @@ class _Builder:
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
         equations = [e for step in self.steps for e in step.equations]
-        speller = Speller(self.tensors, self.sizes, borders.pads, ties, plain, library)
+        harmless = Divisors(self.function, program.tensors, program.forward.equations, program.backward.equations)
+        speller = Speller(self.tensors, self.sizes, borders.pads, ties, harmless, plain, library)
         values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
@@ -266,9 +268,7 @@ class _Builder:
 
     def _simple(self, value: Array, reader: Statement, name: str) -> bool:
         """A product of matrices is not put into another."""
-        inside_matrix = any(
-            isinstance(a, PRODUCTS) and Var(name) in below(a) for a in arrays_in(reader)
-        )
+        inside_matrix = any(isinstance(a, PRODUCTS) and Var(name) in below(a) for a in arrays_in(reader))
         return not (inside_matrix and any(isinstance(a, PRODUCTS) for a in below(value)))
 
     def _owned(self, lines: list[Line]) -> list[Line]:

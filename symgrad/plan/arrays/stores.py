@@ -37,7 +37,7 @@ from .elements import Moving, in_slices, trimmed_items
 from .fills import Fills, plain_indices
 from .layout import frame, pack_of
 from .spell import Speller
-from .tree import Array, Elementwise, Full, Item, Num, Places, Reshape, Slice, Take, Var
+from .tree import Along, Array, Elementwise, Full, Item, Num, Places, Reshape, Slice, Take, Var
 
 
 class Stores(Fills):
@@ -208,6 +208,9 @@ class Stores(Fills):
         order = frame(e, self.speller.values(e), self.speller.axes)
         items, axes = self.speller.arrays(target.subscripts, pieces, order, extents)
         value = self.speller.laid(value, axes)
+        if not {*axes} <= {*value.axes}:
+            spread = tuple(extents[i] for i in axes)
+            items = tuple(replace(i, spread=spread) if isinstance(i, Along) else i for i in items)
         if not repeats and ({*axes} <= {*plain_indices(e)} or writes_once(e, self.sizes.facts)):
             return Update(e.target, items, value.array)
         return AddAt(e.target, items, value.array, len(axes) - len(value.axes) if value.axes else 0)

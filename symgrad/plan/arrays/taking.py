@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...expr import ONE, ZERO, Const, Expr, Index
 from ...ops import OPS
-from .below import is_array, with_parts
+from .below import is_array, of_ranges, operations, with_parts
 from .layout import is_pack
 from .tree import ALL, Array, Elementwise, Item, Num, Permute, Range, Real, SizeOf, Slice, Take
 
@@ -32,17 +32,19 @@ def reordered(array: Array, labels: Sequence[Index], wanted: Sequence[Index]) ->
 
 
 def taken(base: Array, items: tuple[Item, ...]) -> Array:
-    """`base[items]`; a number times an array takes from the array, `2 * g[:, None]`, but a mask is one for all axes."""
-    if all(i is not None and _widens(i) for i in items):
+    """`base[items]`; a number times an array takes from the array, `2 * g[:, None]`, but a mask, and several operations
+    on ranges, are one for all axes."""
+    if all(i is not None and widens(i) for i in items):
         return base
-    if isinstance(base, Elementwise) and OPS[base.op].result != "bool" and all(_widens(i) for i in items):
+    if isinstance(base, Elementwise) and OPS[base.op].result != "bool" and all(widens(i) for i in items):
         arrays = [a for a in base.args if not isinstance(a, (Num, SizeOf))]
-        if len(arrays) == 1:
+        whole = operations(base) > 1 and of_ranges(base)
+        if len(arrays) == 1 and not whole:
             return Elementwise(base.op, tuple(taken(a, items) if a is arrays[0] else a for a in base.args))
     return Take(base, items)
 
 
-def _widens(item: Item) -> bool:
+def widens(item: Item) -> bool:
     """Whether no element is left out, as with another axis."""
     return item is None or item is ALL or item == "..."
 

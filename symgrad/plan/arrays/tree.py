@@ -67,6 +67,20 @@ class Take(ArrayNode):
 
 
 @dataclass(frozen=True, slots=True)
+class Along(ArrayNode):
+    """An index `base` beside ranges of all other axes, which it has, too, in their order: `x[arange(n), base]`.
+
+    axis    where it stands, from behind where there is a pack; `lacks`: it has no axis of its own there
+    spread  the shape to which what is written there is repeated
+    """
+
+    base: Array
+    axis: int
+    lacks: bool
+    spread: tuple[Expr, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Permute(ArrayNode):
     """The axes of `base` in another order; all of them reversed is the transpose. Below 0 they are the last ones, of as
     many as are named."""
@@ -309,7 +323,7 @@ class Copy(ArrayNode):
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
     Full, Real, Copy, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    MatrixCall, Eye, PackPlaces, Convolution, Wide, Narrow,
+    MatrixCall, Eye, PackPlaces, Along, Convolution, Wide, Narrow,
 ]  # fmt: skip
 EXTREMES = ("max", "min", "supremum")  # kinds of reductions, of which it does not matter in which order
 PRODUCTS = (MatMul, Einsum, MatrixCall, Convolution)  # none of them is put into another

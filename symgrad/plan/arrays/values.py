@@ -16,10 +16,10 @@ from ...expr.sizes import equal
 from ...ir import Dtype
 from ...ops import COMPARISONS, OPS
 from ...records import dataclass, replace
-from .below import plain_number, with_parts
+from .below import of_ranges, plain_number, with_parts
 from .branches import Branches
 from .layout import Pattern, is_pack, natural
-from .taking import Axes, as_index, packed_items, reordered, taken, whole
+from .taking import Axes, as_index, packed_items, reordered, taken, whole, widens
 from .tree import (
     ALL,
     Array,
@@ -111,6 +111,9 @@ class Evaluator(Branches, ABC):
         args = [done[a] for a in node.args]
         if node.op in COMPARISONS and all(map(self._whole, node.args)):
             args = [Value(whole(a.array), a.axes) for a in args]
+        if self._of_whole_ranges(node, args):
+            found = self._broadcast(node.op, [Value(whole(a.array), a.axes) for a in args], order)
+            return Value(Real(found.array), found.axes)
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
         args = self._counted(node.op, args)
@@ -127,6 +130,14 @@ class Evaluator(Branches, ABC):
         if isinstance(node, Apply):
             return OPS[node.op].of_integers and all(map(self._whole, node.args))
         return isinstance(node, Index) or is_exact(node) and value_of(node).denominator == 1
+
+    def _of_whole_ranges(self, node: Apply, args: Sequence[Value]) -> bool:
+        """Whether it is arithmetic on ranges with a quotient or remainder of integers, which is one of integers."""
+        divides = node.op in ("floordiv", "mod") and self.sizes.positive(node.args[1])
+        later = OPS[node.op].kind == "arithmetic" and any(isinstance(a.array, Real) for a in args)
+        if not (divides or later) or not any(of_ranges(a.array) for a in args):
+            return False
+        return self._whole(node) and all(of_ranges(a.array) or plain_number(a.array) for a in args)
 
     def _counted(self, op: str, args: list[Value]) -> list[Value]:
         """What arithmetic is done with: booleans among themselves, and with numbers, are 0 and 1 to it.
@@ -234,7 +245,8 @@ class Evaluator(Branches, ABC):
         for depth in range(max((len(v.axes) for v in aligned), default=0), 0, -1):
             present = [v.axes[-depth] for v in aligned if len(v.axes) >= depth]
             axes.append(next((i for i in present if i is not None), None))
-        return Value(Elementwise(op, tuple(v.array for v in aligned)), tuple(axes))
+        arrays = [v.array for v in aligned]
+        return Value(_both(*arrays) if op == "and" else Elementwise(op, tuple(arrays)), tuple(axes))
 
     def laid(self, value: Value, union: Sequence[Index | None]) -> Value:
         """`value` so that it broadcasts over the axes `union`, from the right."""
@@ -289,6 +301,16 @@ class Evaluator(Branches, ABC):
         if laid.axes == tuple(wanted):
             return laid
         return Value(BroadcastTo(laid.array, tuple(extents[i] for i in wanted)), tuple(wanted))
+
+
+def _both(left: Array, right: Array) -> Array:
+    """Two conditions as one; those that broadcast alike do it together."""
+    match left, right:
+        case Take(a, items), Take(b, others) if items == others and all(map(widens, items)):
+            return Take(_both(a, b), items)
+        case Elementwise("and", (first, Take(_, items) as last)), Take(_, others) if items == others:
+            return Elementwise("and", (first, _both(last, right)))
+    return Elementwise("and", (left, right))
 
 
 def _suffix(axes: Axes, order: Sequence[Index]) -> bool:
