@@ -52,13 +52,16 @@ Declarable = Declaration | str | Callable[..., Any]  # of which a declaration ca
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Without Python's garbage collector, which takes a third of the time of a long formula: what is made here is read
-    until the end, and what is dropped before has no circles."""
+    until the end, and what is dropped before has no circles. At the end it is old, and not looked at one by one."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():  # who has frozen objects keeps them so
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -5,7 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, Ref, apply, const, postorder, ref, refs, select, substitute
+from ..expr import (
+    ARGUMENT,
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    Ref,
+    apply,
+    const,
+    operators,
+    postorder,
+    ref,
+    refs,
+    select,
+    substitute,
+)
 from ..expr.names import Names
 from ..numerics.removable import Filled
 from ..ops import OPS
@@ -55,7 +70,7 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
     roots = [e for n in nodes for e in expressions(n)]
     if any(isinstance(n, Local) and n.changes for n in nodes):
         return None
-    if not all(_is_of_vectors(n.op) for n in postorder(*roots) if isinstance(n, Apply)):
+    if not all(map(_is_of_vectors, dict.fromkeys(op for root in roots for op in operators(root)))):
         return None
     *before, loop = nest.body
     assert isinstance(loop, Loop)
@@ -99,7 +114,9 @@ def _one_guard(body: Sequence[Node]) -> Guard | None:
 def _angles(node: Node, inside: Mapping[Expr, Expr], single: bool) -> Iterator[tuple[Expr, int]]:
     """What a statement computes functions with a reach of, and their reach; `inside`: what the scalars are that stand
     behind a condition."""
-    for n in postorder(*expressions(node)):
+    own = {op for root in expressions(node) for op in operators(root)}
+    told = any(isinstance(op, Filled) or OPS[op].spell.get(BATCHES) in REACH for op in own)
+    for n in postorder(*expressions(node)) if told else ():
         parts: Sequence[Expr] = (n,)
         if isinstance(n, Apply) and isinstance(n.op, Filled):
             parts = postorder(written(substitute(n.op.formula, {ARGUMENT: n.args[0]}), "c"))

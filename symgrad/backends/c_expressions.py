@@ -134,7 +134,7 @@ class Expressions:
 
     def type_of(self, root: Expr) -> str:
         """REAL, SIZE, INT or BOOL."""
-        return folded(root, self._types, self._type)
+        return self._types.get(root) or folded(root, self._types, self._type)
 
     def _type(self, node: Expr) -> str:
         longer = isinstance(node, Apply) and node.op in ("maximum", "minimum")  # of two axes: how long one is

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ..errors import UnsupportedError
-from ..expr import Apply, Expr, Index, Ref, index, postorder, ref, refs, transformer
+from ..expr import Expr, Index, Ref, index, operator, operators, postorder, ref, refs, transformer
 from ..ir import Function
 from ..ops import OPS
 from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
@@ -113,13 +113,14 @@ class Names:
         self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], file: File, calls: Iterable[str] = ()
     ) -> None:
         self.local = file.local
-        own = (*symbols_of(nest), *counters(nest), *fixed.values(), *wishes)
+        symbols, loops = symbols_of(nest), counters(nest)
+        own = (*symbols, *loops, *fixed.values(), *wishes)
         self._scope = Scope(filter(file.reserved, own), called(nest), calls)
         self._refs = {name: self._scope.new(wish) for name, wish in fixed.items()}
         for name, other in wishes.items():
             self._refs[name] = self._scope.new(name, other)
-        self._indices = {name: self._scope.new(name, f"{name}_index") for name in counters(nest)}
-        for name in symbols_of(nest):
+        self._indices = {name: self._scope.new(name, f"{name}_index") for name in loops}
+        for name in symbols:
             if name not in self._refs:
                 self._refs[name] = self._scope.new(name)
         self._flags: dict[str, str] = {}
@@ -194,8 +195,8 @@ def called(nest: Nest) -> set[str]:
     found: set[str] = set()
     for node in walk(nest.body):
         for root in () if isinstance(node, Call) else expressions(node):
-            for n in postorder(root):
-                if isinstance(n, Apply):
-                    same = n.op == "ne" and n.args[0] is n.args[1]
-                    found.add("isnan" if same else OPS[n.op].spell.get("c", n.op) if n.op in OPS else n.op)
+            own = operators(root)
+            found.update(OPS[op].spell.get("c", op) if op in OPS else op for op in own)
+            if "ne" in own and any(operator(n) == "ne" and n.args[0] is n.args[1] for n in postorder(root)):
+                found.add("isnan")
     return found & (LIBM | {"isnan"})

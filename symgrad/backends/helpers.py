@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from ..expr import Apply, Expr, postorder, ref
+from ..expr import Expr, operators, ref
 from ..numerics.removable import Filled
 from ..ops import OPS, ROWS, Helper, Op, Polynomial
 from ..plan import Program
@@ -30,10 +30,10 @@ def formulas(program: Program) -> tuple[Filled, ...]:
     found: dict[Filled, None] = {}
     waiting = [e.body for p in program.whole for e in p.derivative.function.statements]
     while waiting:
-        for node in postorder(waiting.pop()):
-            if isinstance(node, Apply) and isinstance(node.op, Filled) and node.op not in found:
-                found[node.op] = None
-                waiting.append(node.op.formula)
+        for op in operators(waiting.pop()):
+            if isinstance(op, Filled) and op not in found:
+                found[op] = None
+                waiting.append(op.formula)
     return tuple(found)
 
 

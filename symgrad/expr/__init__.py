@@ -42,6 +42,7 @@ from .traversal import (
     branch,
     folded,
     is_short,
+    operators,
     outermost,
     pending,
     postorder,

@@ -43,8 +43,10 @@ _age = attrgetter("serial")
 class Expr:
     """A node. Python's operators build new nodes, so that rules read as mathematics: `1 - y**2`."""
 
-    __slots__ = ("__weakref__", "_key", "_refs", "indices", "serial")
+    __slots__ = ("__weakref__", "_below", "_key", "_operators", "_refs", "indices", "serial")
+    _below: tuple[Expr, ...]  # what `postorder` found below it, if that was asked
     _key: Expr | None
+    _operators: tuple[str, ...]  # what `operators` found, if that was asked
     _refs: tuple[Ref, ...]  # what `refs` found, if that was asked
     indices: tuple[Index, ...]  # the loop indices that it mentions, in order of first appearance
     serial: int

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from ..records import dataclass
 from .nodes import ARGUMENT, Apply, Const, Expr, Index, Operator, Ref
-from .traversal import postorder, substitute, transform
+from .traversal import operators, postorder, substitute, transform
 
 ATOM = 100
 LONGEST = 2_000
@@ -63,8 +63,7 @@ def spelled_out(root: Expr) -> Expr:
         formula = node.op.formula if isinstance(node, Apply) and isinstance(node.op, Operator) else None
         return node if formula is None else substitute(formula, {ARGUMENT: node.args[0]})
 
-    own = any(isinstance(n, Apply) and isinstance(n.op, Operator) for n in postorder(root))
-    return transform(root, rewrite) if own else root
+    return transform(root, rewrite) if any(isinstance(op, Operator) for op in operators(root)) else root
 
 
 class Printer:

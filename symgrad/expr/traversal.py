@@ -40,6 +40,19 @@ def pending(
 
 def postorder(*roots: Expr) -> list[Expr]:
     """Every node below `roots`, once, each after the nodes it is computed from, in order of first appearance."""
+    if len(roots) != 1 or not isinstance(roots[0], Apply):
+        return _walked(roots)
+    (root,) = roots
+    try:
+        return [*root._below, root]
+    except AttributeError:
+        found = _walked(roots)
+        root._below = tuple(found[:-1])
+        return found
+
+
+def _walked(roots: Iterable[Expr]) -> list[Expr]:
+    """`postorder`, of which nothing is kept."""
     seen: dict[Expr, None] = {}
     for root in roots:
         path: Any = (root, None)  # the node, and the path to where it was met
@@ -132,10 +145,14 @@ def transformer(
 ) -> Callable[[Expr], Expr]:
     """`transform` of several roots by one rule: what they share is rebuilt once, what is `given` not at all."""
     done: dict[Expr, Expr] = {node: new for node, new in given.items()}  # noqa: C416  # widens the key type
+    new_of = done.__getitem__
 
     def rebuilt(node: Expr) -> Expr:
-        new = renewed(node, done) if node.args else node
-        return new if replace is None else replace(new)
+        if node.args:
+            args = tuple(map(new_of, node.args))
+            if args != node.args:
+                node = with_args(node, args)
+        return node if replace is None else replace(node)
 
     return partial(folded, done=done, rule=rebuilt)
 
@@ -233,12 +250,24 @@ def _refs(root: Expr) -> tuple[Ref, ...]:
     if not root.args:
         return (root,) if isinstance(root, Ref) else ()
     if isinstance(root, Ref):  # which would refer to itself, and live as long as the program
-        return tuple([n for n in postorder(root) if isinstance(n, Ref)])
+        return tuple([n for n in _walked((root,)) if isinstance(n, Ref)])
     try:
         return root._refs
     except AttributeError:
-        root._refs = tuple([n for n in postorder(root) if isinstance(n, Ref)])
+        root._refs = tuple([n for n in _walked((root,)) if isinstance(n, Ref)])
         return root._refs
+
+
+def operators(*roots: Expr) -> tuple[str, ...]:
+    """The operators of `roots`, each once, in order of first appearance; those inside subscripts included."""
+    if len(roots) != 1 or not isinstance(roots[0], Apply):
+        return tuple(dict.fromkeys([n.op for n in postorder(*roots) if isinstance(n, Apply)]))
+    (root,) = roots
+    try:
+        return root._operators
+    except AttributeError:
+        root._operators = tuple(dict.fromkeys([n.op for n in postorder(root) if isinstance(n, Apply)]))
+        return root._operators
 
 
 def size(*roots: Expr) -> int:
@@ -247,14 +276,14 @@ def size(*roots: Expr) -> int:
 
 
 def is_short(root: Expr, operations: int) -> bool:
-    """Whether `size` is not larger, asked of so many nodes at most."""
+    """Whether `size` is not larger, asked of so many operations at most."""
     seen: set[Expr] = set()
-    stack = [root]
-    while stack and len(seen) <= operations:
+    stack, left = [root], operations
+    while stack and left >= 0:
         node = stack.pop()
-        if isinstance(node, Apply):
+        operation = isinstance(node, Apply)
+        if (operation or node.args) and node not in seen:
             seen.add(node)
-            stack += [a for a in node.args if a not in seen]
-        elif node.args:
-            return size(root) <= operations
-    return len(seen) <= operations
+            stack += node.args
+            left -= operation
+    return left >= 0

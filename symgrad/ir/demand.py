@@ -23,6 +23,7 @@ from ..expr import (
     index,
     indices,
     is_exact,
+    operators,
     postorder,
     refs,
     substitute,
@@ -92,8 +93,8 @@ def may_fail(e: Equation, tensors: Collection[str]) -> bool:
 def may_be_steep(e: Equation, tensors: Collection[str]) -> bool:
     """Whether an element may have no finite slope: it may have no value, is a logsumexp, whose slopes are 0/0 where all
     of its terms are -oo, or is computed by a function that is infinitely steep somewhere."""
-    steep = (isinstance(n, Apply) and OPS[n.op].steep for n in postorder(e.body))
-    return e.reduce == "logsumexp" or may_fail(e, tensors) or any(steep)
+    steep = any(OPS[op].steep for op in operators(e.body))
+    return e.reduce == "logsumexp" or may_fail(e, tensors) or steep
 
 
 def _needed(function: Function, slopes: bool = False) -> Iterator[tuple[Equation, Conditions]]:

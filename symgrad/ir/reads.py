@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..domain import NOTHING, Domain, Facts
-from ..expr import Apply, Expr, Ref, apply, conjuncts, postorder, preorder
+from ..expr import Apply, Expr, Ref, apply, conjuncts, operators, postorder, preorder
 from ..ops import OPS
 from .equations import Equation
 
@@ -57,6 +57,9 @@ def evaluated(
     """
     roots = list(roots)
     order = list(postorder(*(root for root, _ in roots)))
+    lazy = any(OPS[op].lazy for root, _ in roots for op in operators(root))
+    if not (slopes or lazy) and len({conditions for _, conditions in roots}) == 1:
+        return {node: [roots[0][1]] for node in order}
     known: dict[Expr, dict[Conditions, None]] = {node: {} for node in order}
     for root, conditions in roots:
         known[root].setdefault(conditions)

@@ -17,7 +17,21 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, Operator, apply, is_exact, postorder, show, terms_of, value_of
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Operator,
+    apply,
+    is_exact,
+    operators,
+    postorder,
+    show,
+    terms_of,
+    value_of,
+)
 from ..later import mp, mpmath, sympy
 from ..ops import OPS, Op
 from ..ops.row import everywhere
@@ -135,7 +149,7 @@ def is_removable(body: Expr) -> bool:
 
 def _is_smooth(body: Expr) -> bool:
     """Whether a formula of X is analytic, and more than powers of X."""
-    rows = [OPS[n.op] for n in postorder(body) if isinstance(n, Apply)]
+    rows = [OPS[op] for op in operators(body)]
     return all(r.smooth for r in rows) and not all(r.algebraic for r in rows) and X in postorder(body)
 
 

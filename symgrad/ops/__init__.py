@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ..expr import Apply, Expr, Operator
+from ..expr import Apply, Expr, Operator, operators
 from ..later import mp, sympy
 from .activations import ACTIVATIONS
 from .arithmetic import ARITHMETIC, ISQRT
@@ -47,7 +47,18 @@ NAMES: Mapping[str, str] = named(ROWS)
 
 def is_call(node: Expr) -> bool:
     """Whether `node` is a function of its arguments, neither arithmetic on them nor a power."""
-    return isinstance(node, Apply) and not (OPS[node.op].arithmetic or OPS[node.op].kind == "power")
+    return isinstance(node, Apply) and OPS[node.op].called
+
+
+def calls(root: Expr) -> bool:
+    """Whether such a function is called in a formula."""
+    return any(OPS[op].called for op in operators(root))
+
+
+def lacks(op: str, language: str) -> bool:
+    """Whether a language has no word for an operator that is written in others there."""
+    row = OPS[op]
+    return row.expand is not None and row.word(language) is None
 
 
 def in_others(node: Expr, language: str, *, finer: bool = False) -> Expr | None:
@@ -55,9 +66,7 @@ def in_others(node: Expr, language: str, *, finer: bool = False) -> Expr | None:
 
     finer  where its arguments are arithmetic on inputs: the form that loses fewer bits, if the row has one
     """
-    if not isinstance(node, Apply):
-        return None
-    row = OPS[node.op]
-    if row.expand is None or row.word(language) is not None:
+    row = OPS[node.op] if isinstance(node, Apply) and lacks(node.op, language) else None
+    if row is None or row.expand is None:
         return None
     return (row.finer or row.expand if finer else row.expand)(*node.args)

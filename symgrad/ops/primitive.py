@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..expr import Apply, Const, Expr, Operator, Ref, apply, postorder, ref, substitute
+from ..expr import Apply, Const, Expr, Operator, Ref, apply, operators, postorder, ref, substitute
 from ..later import mp, mpmath, np, sympy
 from ..records import dataclass
 from . import OPS
@@ -256,10 +256,10 @@ def primitives(*roots: Expr) -> tuple[Primitive, ...]:
     found: dict[Primitive, None] = {}
     waiting = list(roots)
     while waiting:
-        for node in postorder(waiting.pop()):
-            if isinstance(node, Apply) and isinstance(node.op, Primitive) and node.op not in found:
-                found[node.op] = None
-                waiting += [p for p in node.op.partials if p is not None]
+        for op in operators(waiting.pop()):
+            if isinstance(op, Primitive) and op not in found:
+                found[op] = None
+                waiting += [p for p in op.partials if p is not None]
     named: dict[str, Primitive] = {}
     for op in found:
         if named.setdefault(op.about.name, op) is not op:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from ..expr import COMMUTATIVE, ONE, ZERO, Expr, apply, operator, select
@@ -65,7 +66,7 @@ class Helper:
     arguments: tuple[str, ...] = ("x",)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Op:
     """One operator.
 
@@ -142,63 +143,68 @@ class Op:
     single: bool = False
     ball: Callable[..., Any] | None = None
 
-    @property
+    @cached_property
     def twin(self) -> Any:
         """The same function in SymPy."""
         return getattr(sympy_module, self.sympy) if isinstance(self.sympy, str) else self.sympy
 
-    @property
+    @cached_property
     def in_balls(self) -> Callable[..., Any] | None:
         """Its value in balls; None of an operator that has none."""
         return self.ball or getattr(flint.arb, self.name, None)
 
-    @property
+    @cached_property
     def commutative(self) -> bool:
         """Whether its arguments may change places: nodes are interned by it."""
         return self.name in COMMUTATIVE
 
-    @property
+    @cached_property
     def arithmetic(self) -> bool:
         """Whether it is +, -, *, / or a number."""
         return self.kind in ("arithmetic", "number")
 
-    @property
+    @cached_property
     def algebraic(self) -> bool:
         """Whether formulas of it and its like are arithmetic, powers and roots."""
         return self.arithmetic or self.kind == "power" or self.name == "sqrt"
 
-    @property
+    @cached_property
+    def called(self) -> bool:
+        """Whether it is a function of its arguments, neither arithmetic on them nor a power."""
+        return not (self.arithmetic or self.kind == "power")
+
+    @cached_property
     def cheap(self) -> bool:
         """Whether it is rather computed twice than kept."""
         return self.cost < CALL
 
-    @property
+    @cached_property
     def lazy(self) -> bool:
         """Whether its first argument decides which of the others are evaluated."""
         return self.kind == "choice" or (self.kind == "logic" and self.arity == 2)
 
-    @property
+    @cached_property
     def of_integers(self) -> bool:
         """Whether of integers it is an integer."""
         return self.integral or self.result == "int"
 
-    @property
+    @cached_property
     def asked(self) -> int:
         """The first argument that its domain asks of, if it has one: of a quotient, the divisor."""
         return next((k for k, value in enumerate(self.inside) if value is not None), 0)
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         """Whether it rounds once, or not at all: an argument, a sum or a product of two, an integer."""
         return self.derivative is None or self.integral
 
-    @property
+    @cached_property
     def total(self) -> bool:
         """Whether it has a finite value, quietly, wherever its arguments have, but for sums and products that leave the
         range."""
         return not self.inside and self.domain == EVERYWHERE
 
-    @property
+    @cached_property
     def smooth(self) -> bool:
         """Whether it is analytic where it is defined, and formulas of it may be printed by series."""
         return self.series and (self.derivative is not None or not self.arity) and not self.kinks

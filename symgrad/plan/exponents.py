@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from ..expr import TWO, Apply, Const, Expr, Ref, apply, factors, transformer, value_of
+from ..expr import TWO, Apply, Const, Expr, Ref, apply, factors, operators, transformer, value_of
 from ..ir import Equation, Role, Tensor
 from ..ops import OPS
 
+SIGMOIDS = frozenset({"sigmoid", "sigmoid_slope"})
 _ROOT2 = apply("sqrt", 2)
 _BELLS = {Fraction(1): "bell", Fraction(1, 2): "normal_bell"}
 
@@ -22,14 +23,14 @@ def with_powers(equations: Iterable[Equation]) -> list[Equation]:
     """Functions of n*log(x) that are powers of x are written as such, before n*log(x) is given a name."""
 
     def rewrite(node: Expr) -> Expr:
-        row = OPS[node.op] if isinstance(node, Apply) and node.op in ("sigmoid", "sigmoid_slope") else None
+        row = OPS[node.op] if isinstance(node, Apply) and node.op in SIGMOIDS else None
         if row is None or row.expand is None or not isinstance(node, Apply):
             return node
         logs = any(isinstance(f, Apply) and f.op == "log" for f in factors(node.args[0])[0])
         return row.expand(*node.args) if logs else node
 
     put = transformer(rewrite)
-    return [e.with_body(put(e.body)) for e in equations]
+    return [e if SIGMOIDS.isdisjoint(operators(e.body)) else e.with_body(put(e.body)) for e in equations]
 
 
 def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[str, Tensor]) -> list[Equation]:
@@ -44,7 +45,7 @@ def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[
         return apply(word, x) if word and OPS[word].word(target) else node
 
     put = transformer(rewrite)
-    return [e.with_body(put(e.body)) for e in equations]
+    return [e.with_body(put(e.body)) if "exp" in operators(e.body) else e for e in equations]
 
 
 def _square(u: Expr) -> tuple[Expr, Fraction] | None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from ..expr import Apply, Const, Expr, Operator, Ref, apply, postorder, ref, substitute, transform, with_args
+from ..expr import Apply, Const, Expr, Operator, Ref, apply, operators, postorder, ref, substitute, transform, with_args
 from ..ir import Equation, range_of
 from ..later import sympy
-from ..ops import OPS, ROWS, Helper, in_others, is_call
+from ..ops import OPS, ROWS, Helper, in_others, is_call, lacks
 from ..ops.row import everywhere
 from ..records import replace
 
@@ -26,7 +26,7 @@ def with_functions(equations: Sequence[Equation], language: str) -> list[Equatio
     has several operands."""
     operands: dict[str, set[object]] = {}
     for e in equations:
-        for node in postorder(e.body):
+        for node in postorder(e.body) if any(lacks(op, language) for op in operators(e.body)) else ():
             if isinstance(node, Apply) and _called(node, language) is not None:
                 operands.setdefault(node.op, set()).add((range_of(node, dict(e.box)), e.when))
     often = {op for op, some in operands.items() if len(some) > 1}

@@ -20,6 +20,7 @@ from ..expr import (
     indices,
     is_short,
     one_fraction,
+    operators,
     outermost,
     postorder,
     preorder,
@@ -34,7 +35,7 @@ from ..expr import (
 )
 from ..expr.names import Names
 from ..ir import Box, Equation, Role, Tensor, asked_before, range_of
-from ..ops import OPS, in_others
+from ..ops import OPS, in_others, lacks
 from ..ops.limits import INFINITY
 from ..ops.naming import wishes
 from ..records import replace
@@ -61,7 +62,10 @@ def expanded(equations: Iterable[Equation], target: str, tensors: Mapping[str, T
         found = in_others(node, target, finer=fine)
         return node if found is None else transform(found, lambda n: of_difference(n, target, tensors))
 
-    put = transformer(rewrite)
+    def put(root: Expr) -> Expr:
+        return lowered(root) if any(lacks(op, target) for op in operators(root)) else root
+
+    lowered = transformer(rewrite)
     return [replace(e, body=put(e.body), where=None if e.where is None else put(e.where)) for e in equations]
 
 

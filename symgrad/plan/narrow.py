@@ -23,6 +23,7 @@ from ..expr import (
     conjunction,
     conjuncts,
     indices,
+    operators,
     postorder,
     product,
     ref,
@@ -84,8 +85,6 @@ class Known:
         """Whether a value may be beyond every number that is printed, or be none: exp(u - max u) is not."""
 
         def grows(node: Expr) -> bool:
-            if isinstance(node, Ref):
-                return node.name in self.steep or node.name in self.partial or self.at_infinity(node)
             if not (isinstance(node, Apply) and OPS[node.op].grows):
                 return False
             match node.args[0]:
@@ -94,7 +93,9 @@ class Known:
                 case _:
                     return True
 
-        return any(map(grows, postorder(body)))
+        if any(r.name in self.steep or r.name in self.partial or self.at_infinity(r) for r in refs(body)):
+            return True
+        return any(OPS[op].grows for op in operators(body)) and any(map(grows, postorder(body)))
 
     def at_infinity(self, element: Ref, domain: Domain | None = None) -> bool:
         """Whether an element may be infinite where it is read."""
@@ -134,7 +135,7 @@ def unmasked(
 
         def everywhere(body: Expr, box: Domain = box) -> bool:
             """Whether `body` has a value in all of the box."""
-            total = all(OPS[n.op].total for n in postorder(body) if isinstance(n, Apply))
+            total = all(OPS[op].total for op in operators(body))
             read = (zip(r.subscripts, table[r.name].shape, strict=True) for r in refs(body) if r.name in table)
             return total and all(box.inside(s, axis) for axes in read for s, axis in axes)
 
@@ -319,7 +320,7 @@ def counting(body: Expr, value: Expr | None, known: Known, facts: Facts) -> tupl
 def _conditions(body: Expr, known: Known, facts: Facts) -> Iterator[tuple[Expr, bool, list[Expr]]]:
     """The conditions on places on which parts of `body` are a number or infinite, each with whether they are that
     where it does not hold, and what is said where they are something else."""
-    for node in postorder(body):
+    for node in postorder(body) if known.outside or "select" in operators(body) else ():
         if isinstance(node, Ref) and node.name in known.outside:
             condition = known.outside[node.name].at(node)
             yield condition, True, conjuncts(condition)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from ..expr import (
     ONE,
@@ -274,6 +275,7 @@ def _alone(body: Expr) -> int:
     return sum(times[n] == 1 for n in symbols)
 
 
+@lru_cache(1024)
 def together(body: Expr, words: str = "") -> Expr | None:
     """`body` over a common denominator, in factors; None if it is too long, or has nothing for the `words` to say."""
     if not _says(body, words):

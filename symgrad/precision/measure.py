@@ -11,10 +11,10 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
-from ..expr import Apply, Const, Expr, Ref, values
+from ..expr import Apply, Const, Expr, Ref, operator, values
 from ..expr.nodes import COMPARE, OPPOSITE
 from ..later import flint, mp, mpmath, np
 from ..ops import OPS
@@ -70,36 +70,38 @@ def known(root: Expr) -> bool:
     return True
 
 
+@lru_cache(4096)
+def _line(root: Expr) -> tuple[tuple[Expr, Callable[..., Any] | None, tuple[Expr, ...]], ...]:
+    """What is computed for `root`, each after its arguments, and how; nothing below a `where`, which is computed by no
+    function."""
+    found: list[tuple[Expr, Callable[..., Any] | None, tuple[Expr, ...]]] = []
+    for node in values(root, closed=lambda n: operator(n) == "select"):
+        if isinstance(node, Const):
+            found.append((node, partial(_exact, node), ()))
+        elif isinstance(node, Apply):
+            choice = node.op == "select"
+            found.append((node, None if choice else in_balls(node.op), () if choice else node.args))
+    return tuple(found)
+
+
 def ball(root: Expr, done: dict[Expr, Any]) -> Any:
     """The value at the working precision, where `done` has balls of the leaves, and gets those of what `root` is made
     of; of a `where` what is chosen. None where that is not certain, or there is none."""
-    stack = [root]
-    while stack:
-        node = stack[-1]
+    for node, compute, args in _line(root):
         if node in done:
-            stack.pop()
             continue
-        if isinstance(node, Apply) and node.op == "select":
-            holds = _holds(node.args[0], done)
-            if holds is None:
-                return None
-            taken = node.args[1 if holds else 2]
-            if taken not in done:
-                stack.append(taken)
-                continue
-            done[node] = done[taken]
-        elif isinstance(node, Apply):
-            waiting = [a for a in node.args if a not in done]
-            if waiting:
-                stack += waiting
-                continue
-            args = [done[a] for a in node.args]
-            compute = in_balls(node.op)
-            assert compute is not None  # of what is `known`
-            done[node] = compute(*args)
-        else:
-            done[node] = _exact(node)
-        stack.pop()
+        if compute is not None:
+            done[node] = compute(*[done[a] for a in args])
+            continue
+        condition, *sides = node.args
+        holds = _holds(condition, done)
+        if holds is None:
+            return None
+        taken = sides[0 if holds else 1]
+        ball(taken, done)
+        if taken not in done:
+            return None
+        done[node] = done[taken]
     found = done[root]
     return found if found.is_finite() else None
 
@@ -125,40 +127,65 @@ def _holds(condition: Expr, done: dict[Expr, Any]) -> bool | None:
     return None if holds == fails else bool(holds)
 
 
-def _exact(node: Expr) -> Any:
-    assert isinstance(node, Const)
-    above, below = node.value.as_integer_ratio()
+def _exact(node: Const) -> Any:
+    return _quotient(*node.value.as_integer_ratio(), flint.ctx.prec)
+
+
+@lru_cache(4096)
+def _quotient(above: int, below: int, digits: int) -> Any:
+    """At a working precision."""
     return flint.arb(above) / below if below > 1 else flint.arb(above)
 
 
-def nearest(root: Expr, at: Mapping[Expr, float]) -> float:
-    """The double nearest to the value; NaN where there is no real number, or it is not known."""
-    for digits in DIGITS:
+class Balls:
+    """Formulas at one point; what was computed for one is not computed again for another."""
+
+    __slots__ = ("_done", "at")
+
+    def __init__(self, at: Mapping[Expr, float]) -> None:
+        self.at = at
+        self._done: dict[int, dict[Expr, Any]] = {}  # by the working precision
+
+    def of(self, root: Expr, digits: int) -> Any:
+        """Its ball, as `ball` says."""
+        done = self._done.get(digits)
+        if done is None:
+            done = self._done[digits] = {leaf: flint.arb(number) for leaf, number in self.at.items()}
         with flint.ctx.workprec(digits):
-            value = ball(root, {leaf: flint.arb(number) for leaf, number in at.items()})
+            return ball(root, done)
+
+    def nearest(self, root: Expr) -> float:
+        """The double nearest to the value; NaN where there is no real number, or it is not known."""
+        for digits in DIGITS:
+            value = self.of(root, digits)
             if value is None:
-                if digits == DIGITS[1] and math.isnan(value_at(root, at)):
+                if digits == DIGITS[1] and math.isnan(value_at(root, self.at)):
                     return math.nan
                 continue
             if _certain(value):
                 return _double(value)
-    return math.nan
+        return math.nan
+
+
+@cache
+def _power_of_two(exponent: int) -> Any:
+    return flint.arb(2) ** exponent
 
 
 def _certain(value: Any) -> bool:
     """Whether a ball tells the double."""
-    tiny: bool = abs(value) < flint.arb(2) ** SMALLEST
-    return tiny or value.is_exact() or value.rel_accuracy_bits() > CERTAIN
+    certain: bool = value.rel_accuracy_bits() > CERTAIN or value.is_exact() or abs(value) < _power_of_two(SMALLEST)
+    return certain
 
 
 def value_at(root: Expr, at: Mapping[Expr, float]) -> float:
     """What doubles make of it at one point."""
     with np.errstate(all="ignore"):
-        return float(np.ravel(Doubles({leaf: np.array([number]) for leaf, number in at.items()}).of(root))[0])
+        return float(Doubles({leaf: np.float64(number) for leaf, number in at.items()}).of(root))
 
 
 def _double(value: Any) -> float:
-    if abs(value) < flint.arb(2) ** 1024:
+    if abs(value) < _power_of_two(1024):
         return float(value.mid())
     return math.inf if value > 0 else -math.inf
 
@@ -206,12 +233,15 @@ class Doubles:
 
 def _by_points(op: str, *args: Any) -> Any:
     """A function at many points."""
-    if not args:
-        return np.float64(_function(op))
-    args = np.broadcast_arrays(*args)
-    if args[0].ndim == 0:
-        return np.float64(_function(op, *map(float, args)))
-    return np.array([_function(op, *numbers) for numbers in zip(*(a.tolist() for a in args), strict=True)])
+    if not any(map(np.ndim, args)):
+        return np.float64(_function(op, *map(_number, args)))
+    columns = (list(map(_number, a.tolist())) for a in np.broadcast_arrays(*args))
+    return np.array([_function(op, *numbers) for numbers in zip(*columns, strict=True)])
+
+
+def _number(x: float) -> float:
+    """A number; of all that are none the same one, so that what a function is of it is known."""
+    return float(x) if x == x else math.nan
 
 
 @lru_cache(2**17)
@@ -325,7 +355,7 @@ class Sample:
         guards: Sequence[Expr] = (),
     ) -> None:
         counts = dict.fromkeys(KINDS, 0)
-        self.points: list[Point] = []
+        self._balls: list[Balls] = []
         self.guarded: list[Point] = []
         kinds, truth = list[str](), list[float]()
         told = tuple((c, h) for c, h in given if all(n in leaves or isinstance(n, (Apply, Const)) for n in values(c)))
@@ -337,40 +367,42 @@ class Sample:
         extra = [("edges", at) for at in self.guarded]
         for kind, at in _there((*extra, *drawn(leaves, well_scaled, seed)), leaves, told):
             if counts[kind] < KINDS[kind] + len(extra) * (kind == "edges"):
-                value = nearest(body, at)
+                balls = Balls(at)
+                value = balls.nearest(body)
                 if not math.isnan(value) and not 0 < abs(value) < NORMAL:
                     counts[kind] += 1
                     kinds.append(kind)
                     truth.append(value)
-                    self.points.append(at)
+                    self._balls.append(balls)
         self.truth = np.array(truth)
         named = np.array(kinds)
         self.kinds = [kind for kind, count in counts.items() if count]
         self.whole = np.isin(named, WHOLE)
         self.members = np.array([named == kind for kind in self.kinds], np.int64)
-        self.doubles = Doubles({leaf: np.array([at[leaf] for at in self.points]) for leaf in leaves})
-        self._balls = [{leaf: flint.arb(number) for leaf, number in at.items()} for at in self.points]
+        self._hundreds = 100 * self.members.sum(axis=-1)
+        self._lost: dict[Expr, Any] = {}
+        self.doubles = Doubles({leaf: np.array([balls.at[leaf] for balls in self._balls]) for leaf in leaves})
 
     def lost(self, form: Expr) -> Any:
         """What a form loses at each of the points, in hundredths of bits."""
-        return bits(self.doubles.of(form), self.truth)
+        if form not in self._lost:
+            self._lost[form] = bits(self.doubles.of(form), self.truth)
+        return self._lost[form]
 
     def nearest(self, part: Expr) -> Any:
         """The doubles nearest to what a part of the formula is at each of the points."""
-        return np.array([nearest(part, at) for at in self.points])
+        return np.array([balls.nearest(part) for balls in self._balls])
 
     def means(self, lost: Any) -> Mapping[str, float]:
         """That of each kind of points, in bits."""
-        sums = self.members @ lost / (100 * self.members.sum(axis=1))
-        return dict(zip(self.kinds, sums.tolist(), strict=True))
+        return dict(zip(self.kinds, (self.members @ lost / self._hundreds).tolist(), strict=True))
 
     def equal(self, form: Expr, body: Expr, every: int = 1) -> bool:
         """Whether balls say nothing against it being the same number at (every so many of) the points."""
-        with flint.ctx.workprec(DIGITS[1]):
-            for balls in self._balls[::every]:
-                a, b = ball(body, balls), ball(form, balls)
-                if a is not None and b is not None and not a.overlaps(b):
-                    return False
+        for balls in self._balls[::every]:
+            a, b = (balls.of(f, DIGITS[1]) for f in (body, form))
+            if a is not None and b is not None and not a.overlaps(b):
+                return False
         return True
 
 

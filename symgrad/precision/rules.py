@@ -22,7 +22,6 @@ from .terms import (
     MANY,
     MINUS_ONE,
     ONE,
-    ZERO,
     Rational,
     Term,
     add,
@@ -337,8 +336,7 @@ def matches(pattern: Term, t: Term, found: Binding) -> Iterator[Binding]:
         if pattern.op == "*" and pattern.args[0] is MINUS_ONE and len(pattern.args) == 2:
             yield from matches(pattern.args[1], negative(t), found)
         elif pattern.op == t.op:
-            rest = ZERO if pattern.op == "+" else ONE
-            yield from (other for other, left in _some(pattern, t, found) if left is rest)
+            yield from (other for other, left in _some(pattern, t, found) if not left)
     elif pattern.op == "**" and pattern.args[1].op == "number":
         yield from _roots(pattern, t, found)
     elif pattern.op == t.op and len(pattern.args) == len(t.args):
@@ -366,19 +364,19 @@ def _inverse_root(t: Term, wanted: Rational) -> Term:
     return multiply(*(power(base(f)[0], number(ratio(exponent(f) or 1, wanted))) for f in t.args))
 
 
-def _some(pattern: Term, t: Term, found: Binding) -> Iterator[tuple[Binding, Term]]:
+def _some(pattern: Term, t: Term, found: Binding) -> Iterator[tuple[Binding, list[Term]]]:
     """Where the parts of a sum or product stand among those of `t`, and what is left over."""
     join = add if pattern.op == "+" else multiply
 
-    def go(parts: list[Term], left: list[Term], found: Binding) -> Iterator[tuple[Binding, Term]]:
+    def go(parts: list[Term], left: list[Term], found: Binding) -> Iterator[tuple[Binding, list[Term]]]:
         if not parts:
-            yield found, join(*left)
+            yield found, left
             return
         first, *others = parts
         if first in NAMES:
             known = found.get(first)
             if known is None and not others and len(left) > 1:
-                yield {**found, first: join(*left)}, join()
+                yield {**found, first: join(*left)}, []
             elif known is not None and known.op == pattern.op and all(a in left for a in known.args):
                 yield from go(others, [a for a in left if a not in known.args], found)
         for k, part in enumerate(left):
@@ -433,15 +431,15 @@ def _rewrites(t: Term) -> Iterator[tuple[str, Term]]:
                     continue
                 outer, forms = number(ratio(mine, wanted)), [(ONE, power(t.args[0], number(wanted)))]
         for scale, form in forms:
-            ways: Iterator[tuple[Binding, Term | None]]
+            ways: Iterator[tuple[Binding, list[Term]]]
             if form.op in ("+", "*") and form.op == before.op:
-                ways = iter(_some(before, form, {}))
+                ways = _some(before, form, {})
             else:
-                ways = ((found, None) for found in matches(before, form, {}))
-            for found, rest in itertools.islice(ways, FOUND):
+                ways = ((found, []) for found in matches(before, form, {}))
+            for found, left in itertools.islice(ways, FOUND):
                 if rule.holds(found):
-                    new = rule.result(found)
-                    new = new if rest is None else (add if form.op == "+" else multiply)(new, rest)
+                    new, join = rule.result(found), add if form.op == "+" else multiply
+                    new = join(new, join(*left)) if left else new
                     yield rule.text, multiply(scale, power(new, outer))
     if t.op == "+":
         yield "over one denominator", together(t)

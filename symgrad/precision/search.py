@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
-from functools import cache, lru_cache
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache, lru_cache, reduce
+from operator import or_
 from typing import Any
 
 from ..expr import (
@@ -21,6 +22,7 @@ from ..expr import (
     base_of,
     branch,
     factors,
+    folded,
     is_exact,
     one_fraction,
     operator,
@@ -30,6 +32,7 @@ from ..expr import (
     size,
     substitute,
     transform,
+    transformer,
     value_of,
     values,
 )
@@ -43,6 +46,7 @@ from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
 
 LARGEST = 60  # nodes; longer formulas stay as they are
+WRITTEN_OUT = 300  # nodes, where what is shared stands as often as it is read: rules see a formula so
 LARGE = 40  # operations; in longer formulas rules are not tried: a search would be longer, too, and end nowhere
 ENOUGH = 0.5  # bits on average, at each kind of points, that are nothing to look for
 SUMS = ("add", "sub")
@@ -127,6 +131,14 @@ def _may_lose(nodes: Sequence[Expr]) -> bool:
     return len(operations) > 1 and any(isinstance(n, Ref) for n in nodes)
 
 
+def _written_out(nodes: Sequence[Expr]) -> int:
+    """How many nodes the last one has as a tree."""
+    sizes: dict[Expr, int] = {}
+    for node in nodes:
+        sizes[node] = 1 + sum(sizes[a] for a in node.args) if isinstance(node, Apply) else 1
+    return sizes[nodes[-1]]
+
+
 @lru_cache(4096)
 def _better(
     body: Expr, well_scaled: frozenset[str], free: frozenset[Expr], gain: float, given: Given = ()
@@ -137,6 +149,8 @@ def _better(
         return _by_branches(body, well_scaled, free, gain, chosen, given)
     guards = [d for n in nodes if (d := unguarded_divisor(n)) is not None]
     if len(nodes) > LARGEST or gain >= GAIN and operations(body) > LARGE or not _may_lose(nodes) or not known(body):
+        return None
+    if _written_out(nodes) > WRITTEN_OUT:
         return None
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     with np.errstate(all="ignore"):
@@ -211,8 +225,11 @@ class _Search:
         self.names: dict[Expr, Expr] = {ref(f"?shared{k}"): f for k, f in enumerate(sorted(free, key=size))}
         self.named = substitute(body, {f: name for name, f in self.names.items()})
         self.differences = differences_first(lambda t: isinstance(t, Ref) and t.name not in moderate)
+        self.fractions = transformer(one_fraction)
         self.own = {*values(body)}
+        self._zeros: dict[Expr, Any] = {}
         self.was = sample.lost(body)
+        self.means_were = sample.means(self.was)
         self.sound_at = sample.whole & (self.was < NOTHING) & ~self.divides_by_zero(body)
         self.before = self.price(self.was, body)
         self.first = term_of(transform(body, _bare) if sample.guards else body)
@@ -232,7 +249,7 @@ class _Search:
 
     def printed(self, text: Expr) -> Expr:
         """A form as it will be printed, with its guards."""
-        text = self.differences(in_front(transform(text, one_fraction), self.moderate))
+        text = self.differences(in_front(self.fractions(text), self.moderate))
         return transform(text, self.guard) if self.sample.guarded else text
 
     def guard(self, node: Expr) -> Expr:
@@ -261,8 +278,8 @@ class _Search:
 
     def hopeful(self) -> bool:
         """Whether a search may end well: bits are lost at points that people have, or all over the range."""
-        means = self.sample.means(self.was)
-        if self.bits(self.was) >= self.gain or any(m >= self.gain for k, m in means.items() if WEIGHTS[k] == 1):
+        means = self.means_were
+        if _bits(means) >= self.gain or any(m >= self.gain for k, m in means.items() if WEIGHTS[k] == 1):
             return True
         return self.length <= FEW and any(mean > ENOUGH for mean in means.values())
 
@@ -276,33 +293,28 @@ class _Search:
         is lost, and nothing is divided by 0, be it right in the end."""
         if (self.sound_at & ((lost >= NOTHING) | self.divides_by_zero(form))).any():
             return float(NOTHING)
-        now, was = (self.sample.means(of) for of in (lost, self.was))
+        now, was = self.sample.means(lost), self.means_were
         paid = sum(PAID * WEIGHTS[k] * max(0.0, now[k] - was[k] - WORSE) for k in now)
-        return round(self.bits(lost) + paid + PRICE * operations(form, self.free), 2)
+        return round(_bits(now) + paid + PRICE * operations(form, self.free), 2)
 
     def divides_by_zero(self, form: Expr) -> Any:
         """At which of the points it does, in what is chosen there."""
-        found = np.zeros(self.was.shape, bool)
-        stack, seen = [(form, ~found)], set[tuple[Expr, bytes]]()
-        while stack:
-            node, used = stack.pop()
-            if not isinstance(node, Apply) or (node, used.tobytes()) in seen:
-                continue
-            seen.add((node, used.tobytes()))
-            if node.op == "div":
-                found |= used & (self.sample.doubles.of(node.args[1]) == 0)
-            if node.op == "select":
-                holds = self.sample.doubles.of(node.args[0]) != 0
-                stack += zip(node.args, (used, used & holds, used & ~holds), strict=True)
-            else:
-                stack += ((a, used) for a in node.args)
-        return found
+        return folded(form, self._zeros, self._divides_by_zero)
+
+    def _divides_by_zero(self, node: Expr) -> Any:
+        if not isinstance(node, Apply):
+            return np.False_
+        found, doubles = [self._zeros[a] for a in node.args], self.sample.doubles
+        if node.op == "select":
+            holds = doubles.of(node.args[0]) != 0
+            found[1:] = found[1] & holds, found[2] & ~holds
+        if node.op == "div":
+            found.append(doubles.of(node.args[1]) == 0)
+        return reduce(or_, found, np.False_)
 
     def bits(self, lost: Any) -> float:
-        """The mean of the kinds of points that count whole, and what the others count; what is ENOUGH is free."""
-        means = {k: max(0.0, m - ENOUGH) for k, m in self.sample.means(lost).items()}
-        whole = [m for k, m in means.items() if WEIGHTS[k] == 1]
-        return sum(whole) / max(len(whole), 1) + sum(WEIGHTS[k] * m for k, m in means.items() if WEIGHTS[k] != 1)
+        """Of what is lost at all points, as `_bits` says."""
+        return _bits(self.sample.means(lost))
 
     def worth(self, form: Expr, price: float, most: float = math.inf) -> bool:
         """Whether a form is to stand in place of the one that is there: it loses a bit less at points of a kind that
@@ -320,7 +332,7 @@ class _Search:
         range."""
         now, was = self.sample.means(after), self.sample.means(before)
         by_kind = [was[k] - now[k] for k in now if WEIGHTS[k] == 1]
-        return max([*by_kind, min(RANGE, self.bits(before) - self.bits(after))])
+        return max([*by_kind, min(RANGE, _bits(was) - _bits(now))])
 
     def sound(self, t: Term) -> bool:
         """Whether balls agree at some of the points."""
@@ -511,6 +523,13 @@ class _Search:
                 break
             kept.append(k)
         return [ranked[k] for k in kept]
+
+
+def _bits(means: Mapping[str, float]) -> float:
+    """The mean of the kinds of points that count whole, and what the others count; what is ENOUGH is free."""
+    more = {k: max(0.0, m - ENOUGH) for k, m in means.items()}
+    whole = [m for k, m in more.items() if WEIGHTS[k] == 1]
+    return sum(whole) / max(len(whole), 1) + sum(WEIGHTS[k] * m for k, m in more.items() if WEIGHTS[k] != 1)
 
 
 def _domains(form: Expr) -> set[str]:

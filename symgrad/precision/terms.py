@@ -26,19 +26,16 @@ MANY = 2**15
 class Term:
     """A node: `op` is "number", "leaf", "+", "*", "**" or a function; nodes that are written the same are the same.
 
-    args  terms; of a number a Fraction, of a leaf an expression
-    size  how many nodes it has as a tree
+    args   terms; of a number a Fraction, of a leaf an expression
+    parts  the terms that it is made of
+    size   how many nodes it has as a tree
     """
 
-    __slots__ = ("__weakref__", "args", "op", "size")
+    __slots__ = ("__weakref__", "args", "op", "parts", "size")
     op: str
     args: tuple[Any, ...]
+    parts: tuple[Term, ...]
     size: int
-
-    @property
-    def parts(self) -> tuple[Term, ...]:
-        """The terms that it is made of."""
-        return () if self.op in ("number", "leaf") else self.args
 
 
 _known: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
@@ -50,6 +47,7 @@ def _term(op: str, *args: Any) -> Term:
     if found is None:
         found = Term()
         found.op, found.args = op, args
+        found.parts = () if op in ("number", "leaf") else args
         found.size = 1 + sum(a.size for a in found.parts)
         _known[key] = found
     return found
@@ -243,9 +241,10 @@ def built(op: str, args: Iterable[Term]) -> Term:
     return power(*args) if op == "**" else function(op, *args)
 
 
-def parts_of(t: Term, seen: dict[Term, None] | None = None) -> dict[Term, None]:
+@lru_cache(MANY)
+def parts_of(t: Term) -> tuple[Term, ...]:
     """Every node, each after what it is made of."""
-    seen = {} if seen is None else seen
+    seen: dict[Term, None] = {}
     stack = [t]
     while stack:
         node = stack[-1]
@@ -255,17 +254,18 @@ def parts_of(t: Term, seen: dict[Term, None] | None = None) -> dict[Term, None]:
         else:
             stack.pop()
             seen[node] = None
-    return seen
+    return tuple(seen)
 
 
 def replaced(t: Term, by: Mapping[Term, Term]) -> Term:
     """`t` with some of its parts replaced."""
-    done = dict(by)
+    done = dict(by)  # what is another one
     for node in parts_of(t):
-        if node not in done:
-            args = [done[a] for a in node.parts]
-            done[node] = node if all(a is b for a, b in zip(args, node.parts, strict=True)) else built(node.op, args)
-    return done[t]
+        if node not in done and not done.keys().isdisjoint(node.parts):
+            new = built(node.op, [done.get(a, a) for a in node.parts])
+            if new is not node:
+                done[node] = new
+    return done.get(t, t)
 
 
 def sides(t: Term) -> tuple[list[Term], list[Term]]:

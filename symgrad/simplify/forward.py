@@ -139,9 +139,8 @@ def equal_once(function: Function) -> Function:
 
     statements: list[Equation] = []
     for e in function.statements:
-        where = None if e.where is None else transform(e.where, renamed)
-        subscripts = tuple(transform(s, renamed) for s in e.subscripts)
-        e = replace(e, body=transform(e.body, renamed), subscripts=subscripts, where=where)
+        if same:
+            e = e.mapped(partial(transform, replace=renamed))
         tensor = function.table[e.target]
         if e.reduce != "none" or e.reduced:
             if tensor.role == Role.LOCAL and len(function.writers[e.target]) == 1 and e.plain and e.fills(tensor):

@@ -9,7 +9,7 @@ nominal sizes, and the first of the cheapest is taken.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
@@ -30,6 +30,7 @@ from ..expr import (
     is_exact,
     is_short,
     operator,
+    operators,
     postorder,
     preorder,
     refs,
@@ -126,7 +127,7 @@ def _tidy(op: Filled) -> Filled | Expr:
     return body if is_plain(body, op.place) else rewritten_as(op, body)
 
 
-def _tidied(statements: Iterable[Equation]) -> Iterator[Equation]:
+def _tidied(statements: Sequence[Equation]) -> Iterator[Equation]:
     def rewrite(node: Expr) -> Expr:
         if not (isinstance(node, Apply) and isinstance(node.op, Filled)):
             return node
@@ -134,12 +135,13 @@ def _tidied(statements: Iterable[Equation]) -> Iterator[Equation]:
         return apply(found, *node.args) if isinstance(found, str) else substitute(found, {ARGUMENT: node.args[0]})
 
     tidy = transformer(rewrite)
-    return (e.with_body(tidy(e.body)) for e in statements)
+    formulas = (any(isinstance(op, Filled) for op in operators(e.body)) for e in statements)
+    return (e.with_body(tidy(e.body)) if own else e for e, own in zip(statements, formulas, strict=True))
 
 
 def _asked_once(e: Equation, tensors: Collection[str]) -> Equation:
     """`e` without a `where` that asks what has been asked before: for the equation, or for the branch it stands in."""
-    if not is_short(e.body, LARGE):
+    if "select" not in operators(e.body) or not is_short(e.body, LARGE):
         return e
 
     def inner(node: Expr) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from operator import itemgetter
@@ -13,7 +14,6 @@ from ..expr import (
     Ref,
     folded,
     is_short,
-    postorder,
     preorder,
     ref,
     renewed,
@@ -34,7 +34,7 @@ from ..ir import (
     unconstrained_indices,
     writes_once,
 )
-from ..ops import is_call
+from ..ops import calls
 from .match import Finder, outline
 
 
@@ -53,11 +53,11 @@ def entangled(equations: Sequence[Equation], operations: int) -> set[str]:
     for e in equations:
         for node in preorder(e.expressions, lambda n: () if n in first else n.args):
             other = first.setdefault(node, e.target) if isinstance(node, Apply) else getattr(node, "name", "")
-            if other in own and common(other) != common(e.target):
+            if other != e.target and other in own and common(other) != common(e.target):
                 home[common(e.target)] = common(other)
     sizes: dict[str, int] = {}
-    for target in first.values():
-        sizes[common(target)] = sizes.get(common(target), 0) + 1
+    for target, count in Counter(first.values()).items():
+        sizes[common(target)] = sizes.get(common(target), 0) + count
     return {target for target in own if sizes.get(common(target), 0) > operations}
 
 
@@ -127,7 +127,7 @@ def with_reuse(
         e = before.with_body(reuse(before.body, before.box))
         result.append(e)
         local = joint.table[e.target].role == Role.LOCAL
-        few = is_short(e.body, 1) if final else not any(map(is_call, postorder(e.body)))
+        few = is_short(e.body, 1) if final else not calls(e.body)
         left = local and e.target not in loops and few
         if local and not left and _worth_reuse(e, joint, [other for other in writers[e.target] if other is not before]):
             reuse.add(_finder(e, joint))
@@ -190,7 +190,6 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
         return False
     if not disjoint_writes(e, others, joint.facts):
         return False
-    calls = any(is_call(n) for n in postorder(e.body))
     local = tensor.role == Role.LOCAL and bool(tensor.shape)
     inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
-    return calls or local or inner or not is_short(e.body, 2)
+    return calls(e.body) or local or inner or not is_short(e.body, 2)

@@ -27,6 +27,7 @@ from ..expr import (
     fraction,
     is_short,
     operator,
+    operators,
     outermost,
     postorder,
     ref,
@@ -370,7 +371,7 @@ def _gathered(u: Expr, node: Expr) -> Expr:
 
 
 def _calls(node: Expr) -> bool:
-    return any(isinstance(n, Apply) and OPS[n.op].smooth and not OPS[n.op].algebraic for n in postorder(node))
+    return any(OPS[op].smooth and not OPS[op].algebraic for op in operators(node))
 
 
 def _powers(node: Expr) -> tuple[list[Expr], list[Expr]]:

@@ -9,15 +9,14 @@ are known, `SLOPES` for what the rule of differentiation makes of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from ..expr import (
-    Apply,
     Expr,
     apply,
     base_of,
     factors,
     operator,
+    operators,
     postorder,
     ref,
     refs,
@@ -128,9 +127,9 @@ SLOPES: tuple[Identity, ...] = (
 
 def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Expr:
     """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
-    there = _operators(body)
+    there, tidy = {*operators(body)}, transformer(without_opposites)
     for row in table:
-        if not _operators(row.before) <= there:
+        if not there.issuperset(operators(row.before)):
             continue
 
         def rewrite(node: Expr, row: Identity = row) -> Expr:
@@ -139,18 +138,13 @@ def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collecti
                 return node
             if inputs is not None and any(r.name not in inputs for r in refs(found[U])):
                 return node
-            return transform(substitute(row.after, found), without_opposites)
+            return tidy(substitute(row.after, found))
 
         before, body = body, transform(body, rewrite)
         if body is not before:
             applied(row.name, before, body)
-            there = _operators(body)
+            there = {*operators(body)}
     return body
-
-
-@lru_cache(maxsize=2**10)
-def _operators(body: Expr) -> frozenset[str]:
-    return frozenset(n.op for n in postorder(body) if isinstance(n, Apply))
 
 
 def without_opposites(node: Expr) -> Expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Union
 
@@ -67,9 +68,15 @@ def _cuts(pieces: Iterable[Piece]) -> list[tuple[int, Cut, int]]:
             cuts += ((length, piece, depth),)
             length += 1
         else:
-            depth += sum([_DEEPER[b] * piece.count(b) for b in _DEEPER if b in piece])
+            depth += _deeper(piece)
             length += len(piece)
     return cuts
+
+
+@lru_cache(maxsize=2**10)
+def _deeper(text: str) -> int:
+    """How much deeper in brackets what follows a text is than what is before it."""
+    return sum(_DEEPER[b] * text.count(b) for b in _DEEPER)
 
 
 def _best(length: int, cuts: Sequence[tuple[int, Cut, int]], start: int, room: int, later: int) -> int | None:

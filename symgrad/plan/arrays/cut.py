@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ...expr import ONE, Apply, Const, Expr, Index, Ref, apply, conjunction, refs, substitute, values, with_args
+from ...expr import (
+    ONE,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    operators,
+    refs,
+    substitute,
+    values,
+    with_args,
+)
 from ...expr.names import Names
 from ...ir import Dtype, Equation, Tensor, distinct, dtype_of_part
 from ...ir.reads import Conditions, evaluated
@@ -114,6 +128,8 @@ def _pieces(
 def _within(body: Expr, tensors: Collection[str], harmless: Callable[[Expr], bool]) -> dict[Expr, Conditions]:
     """The conditions under which alone a node is asked for that may have no value elsewhere."""
     partial: set[Expr] = set()
+    if not any(OPS[op].lazy for op in operators(body)):
+        return {}
     for node in values(body):
         if _has_domain(node, tensors, harmless) or (isinstance(node, Apply) and any(a in partial for a in node.args)):
             partial.add(node)

@@ -28,6 +28,7 @@ from .tree import (
     BroadcastTo,
     Copy,
     Diagonal,
+    Elementwise,
     MatrixCall,
     Permute,
     Reshape,
@@ -38,6 +39,7 @@ from .tree import (
 )
 
 Width = Callable[[Statement], int]
+BETWEEN = 2  # characters that stand between two operands, at least: **
 VIEWS = (Take, Permute, Reshape, BroadcastTo, Windows, Diagonal)  # they have the memory of their base
 
 
@@ -50,12 +52,15 @@ class Fits:
     def __call__(self, merged: Statement) -> bool:
         return self._width(merged) <= self._longest
 
-    def may(self, value: Statement, reader: Statement) -> bool:
-        """Whether the names that both hold leave room for that: asked before the line is made."""
+    def may(self, value: Assign, reader: Statement) -> bool:
+        """Whether the names that both hold, and what stands between two operands, leave room for that: asked before the
+        line is made."""
         if isinstance(reader, (Guard, For)):  # several lines
             return True
-        read = (a for s in (value, reader) for a in arrays_in(s))
-        return sum(len(a.name) for a in read if isinstance(a, Var)) <= self._longest
+        read = [*arrays_in(value), *arrays_in(reader)]
+        names = sum([len(a.name) for a in read if isinstance(a, Var)])
+        between = BETWEEN * sum([isinstance(a, Elementwise) and len(a.args) == 2 for a in read])
+        return max(names, names + between - len(value.name)) <= self._longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +248,10 @@ class _Builder:
             assert target is not None
             if not self.fits.may(s, target.statement):
                 continue
+            if not self._simple(s.value, target.statement, s.name) or _in_loop(target.statement, s.name):
+                continue
             merged = self.settled(replaced(target.statement, Var(s.name), s.value))
-            simple = self._simple(s.value, target.statement, s.name) and not _in_loop(target.statement, s.name)
-            if simple and self.fits(merged):
+            if self.fits(merged):
                 result[reader[s.name]] = replace(target, statement=merged)
                 result[place] = None
         return [line for line in result if line is not None]

@@ -231,6 +231,9 @@ class Evaluator(Branches, ABC):
         return Value(Real(Elementwise("select", tuple(a.array for a in args))), condition.axes)
 
     def _broadcast(self, op: str, args: Sequence[Value], order: Sequence[Index]) -> Value:
+        first: Axes = max((a.axes for a in args), key=len, default=())
+        if all(a.axes in ((), first) for a in args) and first == tuple([i for i in order if i is KEPT or i in first]):
+            return Value(Elementwise(op, tuple([a.array for a in args])), first)
         kept = max((len(a.axes) for a in args if None in a.axes and _suffix(a.axes, order)), default=0)
         union = [
             i
