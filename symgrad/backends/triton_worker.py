@@ -149,6 +149,7 @@ class Worker:
     def __init__(self) -> None:
         self.kept: dict[int, Any] = {}
         self.count = 0
+        self.calls = 0
 
     def _keep(self, value: Any) -> int:
         self.count += 1
@@ -165,12 +166,17 @@ class Worker:
         """The outputs, and the number of what is saved."""
         arrays = [*map(_decoded, inputs)]
         before = [None if a is None else a.tobytes() for a in arrays]
-        blocks = self.kept[own].module.__dict__
-        blocks["_BLOCK"] = SMALL if all(a is None or a.size <= FEW for a in arrays) else 16 * FEW
+        self._take(self.kept[own].module, all(a is None or a.size <= FEW for a in arrays))
         found, saved = self.kept[own].forward(*arrays, **options)
         if before != [None if a is None else a.tobytes() for a in arrays]:
             raise RuntimeError("forward writes to an input")
         return found, self._keep((own, saved))
+
+    def _take(self, module: ModuleType, few: bool) -> None:
+        """Blocks of a few elements, and rows that are long in every other call."""
+        self.calls += 1
+        blocks = {"_BLOCK": SMALL, "_TILE": SMALL // 2} if few else {"_BLOCK": 16 * FEW, "_TILE": 16 * FEW}
+        vars(module).update(blocks, _SHORT=self.calls % 2 * 16 * FEW)
 
     def backward(self, number: int, seeds: Any, count: int, needs: Any) -> Any:
         """The gradients."""

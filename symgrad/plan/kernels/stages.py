@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from ...errors import UnsupportedError
 from ...expr import ZERO, Index, Ref, index, indices, ref, refs
@@ -12,18 +13,37 @@ from ...records import replace
 from ..program import Item, Procedure, Program, Step
 from .axes import named_alike
 from .data import Kernel, box_of
+from .walks import in_blocks, is_free
 
 ADDED = ("sum", "max", "min")  # reductions of which there may be parts
 OTHERS = "Print torch, or torch_c: --to torch."
 
 
-def kernels(program: Program, procedure: Procedure) -> tuple[Kernel, ...]:
-    """The kernels of forward or of backward, in order; each reads what those before it have written.
+Choice = tuple[tuple[Kernel, ...], tuple[Kernel, ...]]
+
+
+def kernels(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
+    """The kernels of forward or of backward, in order; each reads what those before it have written. Some are for lanes
+    that are one block each, with others beside them for any number of lanes, where those cost more.
 
     program  without packs: what `flatten` returns
     """
     kept = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
-    return tuple(_Stages(program, procedure, kept).found())
+    short, long = ([*_Stages(program, procedure, kept, sums_apart).found()] for sums_apart in (False, True))
+    short = [b if is_free(b := in_blocks(kernel)) else kernel for kernel in short]
+    long = [*map(in_blocks, long)]
+    first = _in_common(short, long)
+    last = _in_common(short[first:][::-1], long[first:][::-1])
+    inner = short[first : len(short) - last]
+    if all(map(is_free, inner)):
+        return tuple(((kernel,), ()) for kernel in short)
+    choice = tuple(inner), tuple(long[first : len(long) - last])
+    return (*(((k,), ()) for k in short[:first]), choice, *(((k,), ()) for k in short[len(short) - last :]))
+
+
+def _in_common(some: Sequence[Kernel], others: Sequence[Kernel]) -> int:
+    """How many kernels both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(some, others, strict=False)))
 
 
 class _Stages:
@@ -33,9 +53,10 @@ class _Stages:
     scattered  what is added up at places that are data
     stored     what must be in memory: `kept` in the end, or for the reader of another element or of a whole sum
     lanes      the indices that are in full in a program
+    apart      the sums over rows, lane by lane, that have kernels of their own: registers hold no long row of them
     """
 
-    def __init__(self, program: Program, procedure: Procedure, kept: Collection[str]) -> None:
+    def __init__(self, program: Program, procedure: Procedure, kept: Collection[str], sums_apart: bool) -> None:
         self.name, self.table = program.derivative.primal.name, program.table_of(procedure)
         self.facts, self.kept = program.derivative.function.facts, kept
         named = {i.name for e in procedure.equations for i, _ in e.box}
@@ -51,6 +72,9 @@ class _Stages:
         self.scattered = {s.target for s in self.steps if self._is_scattered(s)}
         self.moved = self._read_elsewhere(equations)
         self.stored = {*kept, *self.parts, *self.scattered, *self.moved} & self.of.keys()
+        self.apart = {n for n in self.parts if sums_apart and self._in_lanes(self.of[n])}
+        needed = {n for target in self.apart for n in self._needed(target)}
+        self.stored |= {n for n in needed if any(i in self.lanes for e in self.of[n].equations for i, _ in e.reduced)}
         for step in self.steps:
             self._refuse_mixed(step)
 
@@ -157,6 +181,10 @@ class _Stages:
         """The rows of the kernel that writes it."""
         return frozenset(i for e in step.equations for i, _ in e.box if i not in self.lanes)
 
+    def _in_lanes(self, step: Step) -> bool:
+        """Whether there is another element in each lane."""
+        return any(i in self.lanes for e in step.equations for i in indices(*e.subscripts))
+
     # memory
 
     def _read_elsewhere(self, equations: Sequence[Equation]) -> set[str]:
@@ -170,14 +198,18 @@ class _Stages:
         waiting = [step for step in self.steps if step.target in self.stored]
         done: set[str] = set()
         while waiting:
-            rows = self._rows(next(s for s in waiting if self._is_ready(s, done, set())))
+            first = next(s for s in waiting if self._is_ready(s, done, set()))
             own: set[str] = set()
             for step in waiting:
-                if self._rows(step) == rows and self._is_ready(step, done, own):
+                if self._kind(step) == self._kind(first) and self._is_ready(step, done, own):
                     own.add(step.target)
             waiting = [s for s in waiting if s.target not in own]
-            yield self._kernel(rows, own, done)
+            yield self._kernel(self._rows(first), own, done)
             done |= own
+
+    def _kind(self, step: Step) -> tuple[frozenset[Index], bool]:
+        """What steps of one kernel have in common."""
+        return self._rows(step), step.target in self.apart
 
     def _needed(self, target: str) -> Iterator[str]:
         """What of the steps is read for it, in memory or not."""
