@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ..errors import UnsupportedError
@@ -33,7 +33,7 @@ from .triton_helpers import helpers
 from .triton_kernel import KernelText, parts_of, places_of
 from .triton_load import Interpreted
 
-BLOCK, REAL = Word("_BLOCK"), Word("real")
+BLOCK, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("kernel"), Word("real"), Word("_SHORT")
 CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_TILE")
 Choice = tuple[list[KernelText], list[KernelText]]  # of short rows, and of long ones if those are others
 
@@ -85,15 +85,15 @@ class _File(OperatorFile):
         gradients = own if which != PAIR[0] else {}
         where = primal.name, flat.table_of(procedure), [*self.names.values()], options
         around = Surroundings("", *where, optional, procedure.reads, gradients)
-
         found = kernels(flat, procedure)
 
-        def text(kernel: Kernel, more: str) -> KernelText:
-            alone = len(found) == 1 and all(len(some) < 2 for some in found[0])
-            result = "" if alone else f"{kernel.results[0]}_"
-            return KernelText(kernel, replace(around, name=f"_{which}_{result}{more}kernel"))
+        def texts(way: int, more: str) -> Iterator[list[KernelText]]:
+            alone = sum(len(choice[way] or choice[0]) for choice in found) == 1
+            for choice in found:
+                names = [f"_{which}_{'' if alone else k.results[0] + '_'}{more}kernel" for k in choice[way]]
+                yield [KernelText(k, replace(around, name=name)) for k, name in zip(choice[way], names, strict=True)]
 
-        return [([text(k, "") for k in short], [text(k, "long_") for k in long]) for short, long in found]
+        return [*zip(texts(0, ""), texts(1, "long_"), strict=True)]
 
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:
@@ -201,31 +201,43 @@ class _File(OperatorFile):
         if read:
             value = call("_stored", *named(read))
             found.append(Assign(py.targets(named(read)), value))
-        launched: list[py.Statement] = []
-        for choice in self.chosen[which]:
-            short, long = ([line for text in texts for line in self._launch(text, which, like)] for texts in choice)
-            launched += [py.If(self._fits(choice[0]), short, long)] if long else short
+        launched = [line for choice in self.chosen[which] for line in self._chosen(choice, which, like)]
         if REAL.name in py.words_in(launched):
             found.append(Assign(REAL, call("_precision", like)))
         return [*found, *launched]
 
+    def _chosen(self, choice: Choice, which: str, like: Name) -> list[py.Statement]:
+        """The launches of short rows, or of long ones; once, if all else is the same."""
+        short, long = choice
+        if long and len(short) == len(long) == 1:
+            first, other = ([*self._launch(text, which, like, KERNEL)] for (text,) in choice)
+            if first == other:
+                return [py.If(self._fits(short), *([self._named(text)] for (text,) in choice)), *first]
+        ways = [[line for text in texts for line in self._launch(text, which, like)] for texts in choice]
+        return [py.If(self._fits(short), *ways)] if long else ways[0]
+
     def _fits(self, texts: Sequence[KernelText]) -> Expression:
-        """Whether a program holds all lanes of kernels at once."""
-        lengths = dict.fromkeys(t.lanes.total for t in texts if not (t.kernel.walks or t.kernel.apart))
-        return py.joined("and", [Operation("le", (self._size(n), Word("_SHORT"))) for n in lengths])
+        """Whether a program holds all lanes of kernels at once; beside sums of rows, lane by lane, half as many."""
+        held = dict.fromkeys((t.lanes.total, t.kernel.keeps) for t in texts if not (t.kernel.walks or t.kernel.apart))
+        most: dict[bool, Expression] = {False: SHORT, True: Operation("floordiv", (SHORT, py.integer(2)))}
+        return py.joined("and", [Operation("le", (self._size(total), most[keeps])) for total, keeps in held])
+
+    def _named(self, text: KernelText) -> Assign:
+        """A kernel, and how large its blocks are, under names."""
+        found = [Assign(KERNEL, Word(text.around.name)), *self._blocks(text)]
+        return Assign(py.bare([n.target for n in found]), py.bare([n.value for n in found]))
 
     def _size(self, extent: Expr) -> Expression:
         return size(substitute(extent, self.packs))
 
-    def _launch(self, text: KernelText, which: str, like: Name) -> list[py.Statement]:
+    def _launch(self, text: KernelText, which: str, like: Name, called: Word | None = None) -> list[py.Statement]:
+        """The launch of a kernel; or of what is called so, which has its blocks already."""
         kernel = text.kernel
-        lines: list[py.Statement] = []
         there = {*self.results, *self.gradient_names.values()}
-        for name in kernel.results:
-            if name not in there:
-                lines.append(Assign(Name(name), self.empty(self.program.table[name], like)))
-        lines += self._blocks(text)
-        blocks = map(self._named, text.blocks if kernel.apart else ())
+        between = [name for name in kernel.results if name not in there]  # others may read them for another gradient
+        memory = [Assign(Name(name), self.empty(self.program.table[name], like)) for name in between]
+        lines: list[py.Statement] = [*(() if called else self._blocks(text))]
+        blocks = map(self._size_of, text.blocks if kernel.apart else ())
         columns = [call("triton.cdiv", self._size(text.lanes.total), block) for block in blocks]
         rows = self._size(product(extent for _, extent in kernel.rows))
         grid = rows if kernel.rows else py.integer(1)
@@ -254,12 +266,12 @@ class _File(OperatorFile):
             lines.append(Assign(Name(places_of(name)), method(like, "new_empty", shape, dtype=Word("torch.int64"))))
             added = call("_scattered", Name(name), Name(places_of(name)), Name(parts_of(name)))
             after += self._asked(name, [Do(added)])
-        lines += [*self._call_of(text, (grid, *columns), like), *after]
+        lines += [*self._call_of(text, called, (grid, *columns), like), *after]
         serves = {g for s in kernel.steps if s.target in kernel.results for g in s.serves}
         if serves and serves < {*self.gradient_names.values()}:
             places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in serves]
-            return [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
-        return lines
+            lines = [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
+        return [*memory, *lines]
 
     def _by_program(self, kernel: Kernel, name: str) -> bool:
         """Whether there is one part of a sum for each program; else there is one for each row."""
@@ -280,17 +292,19 @@ class _File(OperatorFile):
         return [py.If(self.need(own[name]), lines)] if name in own else lines
 
     @staticmethod
-    def _named(block: Word) -> Word:
+    def _size_of(block: Word) -> Word:
         """What the size of a block is called at a launch."""
         return Word(block.name.lower())
 
-    def _blocks(self, text: KernelText) -> list[py.Statement]:
+    def _blocks(self, text: KernelText) -> list[Assign]:
         """How large the blocks of lanes are."""
         taken = "_tile" if text.kernel.walks or text.kernel.apart else "_block"
         found = [(word, extent) for word, extent in text.blocks.items() if extent is not None]
-        return [Assign(self._named(word), call(taken, self._size(extent))) for word, extent in found]
+        return [Assign(self._size_of(word), call(taken, self._size(extent))) for word, extent in found]
 
-    def _call_of(self, text: KernelText, grid: tuple[Expression, ...], like: Name) -> list[py.Statement]:
+    def _call_of(
+        self, text: KernelText, called: Word | None, grid: tuple[Expression, ...], like: Name
+    ) -> list[py.Statement]:
         positional = [*named([*text.read, *text.written])]
         positional += [self._size(ref(n)) for n in text.sizes]
         positional += [Name(n) for n in text.numbers if text.around.options[n] != Dtype.REAL]
@@ -300,11 +314,11 @@ class _File(OperatorFile):
         keywords |= {text.flag(g).name: self.need(own[g]) for g in text.flags}
         elements: list[Expression] = []
         for word, extent in text.blocks.items():
-            value = BLOCK if extent is None else self._named(word)
+            value = BLOCK if extent is None else self._size_of(word)
             keywords[word.name] = value
             elements.append(value)
         keywords |= {text.real.name: call("_kind", REAL)} if text.uses_real else {}
         keywords |= {"num_warps": call("_warps", py.joined("mul", elements))} if elements else {}
-        launch = Do(call(py.Element(Word(text.around.name), (Word("grid"),)), *positional, **keywords))
+        launch = Do(call(py.Element(called or Word(text.around.name), (Word("grid"),)), *positional, **keywords))
         on_their_device = py.With(call("torch.cuda.device_of", like), [launch])
         return [Assign(Word("grid"), py.Several(grid)), on_their_device]
