@@ -144,14 +144,14 @@ class KernelText:
             self.elements.load([first.body], (), name)
             self.elements.known[element] = self.tree.leaf(first.body)  # type: ignore[arg-type]  # it is an element
             return
-        if element not in self.elements.known:  # what moves on a walk is there at its end
-            self._before(step, own)
+        if self.walk or element not in self.elements.known:  # what moves on a walk is there at its end
+            self._begin(step, own, element)
             self._add_up(step, own, equations)
             self.elements.spans[name] = frozenset().union(*(self._span_of(e, first) for e in equations))
             plain = not others and first.reduce == "none" and first.where is None
             self.elements.pad(name, first.body if plain else None)
             self.elements.known[element] = Value(own, self.around.table[step.target].dtype)
-        if self.walk is None or step.target in self.walk.results:
+        if step.target in self.walk.results if self.walk else not self._gathers(step):
             self._keep(step, own, first)
 
     def _keep(self, step: Step, own: Name, first: Equation) -> None:
@@ -163,11 +163,24 @@ class KernelText:
             where = first.conditions if placed else ()  # elsewhere there is no such element
             self._store(step, step.target, own, first.subscripts, self.around.table[step.target].shape, where)
 
-    def _before(self, step: Step, own: Name) -> None:
-        """What is reduced on a walk, and what moves on it, has a value before."""
-        if self.walk is not None and not self.kernel.spans(step):
-            home = self.elements.first if self._is_added_up(step) else self.elements.every
-            home.lines.append(self._begun(own, (), step.equations[0].reduce))
+    def _gathers(self, step: Step) -> bool:
+        """Whether a walk adds something up."""
+        return bool(self.kernel.walks) and self.kernel.reduces(self.kernel.step(step.target))
+
+    def _begin(self, step: Step, own: Name, element: Ref) -> None:
+        """What a program adds up, of its rows or on a walk, and what moves on that, has a value before."""
+        extents: list[Expression] = []
+        home = self.elements.every
+        if element in self.elements.known:
+            return
+        if self._is_added_up(step):
+            home, shown = self.elements.first, {i for i, _ in step.equations[0].shown}
+            if not shown.isdisjoint(self.lanes.lanes):
+                extents = [b if i in shown or not self.lanes.several else py.integer(1) for i, b in self.lanes.along]
+        elif not self._gathers(step) and (self.walk is None or self.kernel.spans(step)):
+            return
+        neutral = NEUTRAL.get(step.equations[0].reduce, NEUTRAL["sum"])
+        home.lines.append(Assign(own, call("tl.full", py.Several(tuple(extents)), neutral, self.real)))
 
     def _last_of(self, name: str) -> Word:
         """What is called what something was before a block."""
@@ -177,16 +190,18 @@ class KernelText:
         """The sum of what equations say; what is either there or absent in one place."""
         left = [tuple(w for w in e.when if w not in step.when) for e in equations]
         rest = [*zip(equations, left, strict=True)]
-        walked = self.walk is not None and self.kernel.reduces(step)
-        begun = walked or bool(left[0])
+        added_up = self._is_added_up(step)
+        gathered = added_up or self._gathers(step)
+        begun = gathered or bool(left[0])
         if [len(w) for w in left[:2]] == [1, 1] and left[0] != left[1] and left[0][0][0] == left[1][0][0]:
-            self._assign_either(own, equations[:2], walked)
+            self._assign_either(own, equations[:2], gathered)
             rest = rest[2:]
-        elif begun and not walked:
+        elif begun and not gathered:
             self.scope.lines.append(Assign(own, py.Number("0.0")))
         for e, when in rest:
             with _Under(self, when):
-                self.scope.lines.append(self._assigned(own, e, equations[0], begun))
+                line = self._assigned(own, e, equations[0], begun)
+                self.scope.lines += self._needed(step, [line]) if added_up else [line]
             begun = True
 
     def _assigned(self, own: Name, e: Equation, first: Equation, begun: bool) -> Assign:
@@ -330,28 +345,7 @@ class KernelText:
         if self.kernel.flat:
             self.scope.lines += self._needed(step, [store])
             return
-        if not self.kernel.walks or not self.kernel.reduces(step):
-            self._accumulate(step, own, e)
         self.last += self._needed(step, [store])
-
-    def _begun(self, own: Name, extents: Sequence[Expression], reduce: str) -> Assign:
-        """What a reduction is of nothing."""
-        return Assign(own, call("tl.full", py.Several(tuple(extents)), NEUTRAL.get(reduce, NEUTRAL["sum"]), self.real))
-
-    def _accumulate(self, step: Step, own: Name, e: Equation) -> None:
-        """The parts of the rows of a program, added up."""
-        value = self.scope.lines.pop()
-        assert isinstance(value, Assign)
-        shown = [i in {i for i, _ in e.shown} for i in self.lanes.lanes]
-        extents: list[Expression] = [*self.lanes.blocks] if any(shown) else []
-        if self.lanes.several and extents:
-            extents = [b if s else py.integer(1) for b, s in zip(extents, shown, strict=True)]
-        self.elements.first.lines.append(self._begun(own, extents, e.reduce))
-        if e.reduce == "sum":
-            more = Assign(own, value.value, "+=")
-        else:
-            more = Assign(own, call(f"tl.{e.reduce}imum", own, value.value, NAN_TOO))
-        self.scope.lines += self._needed(step, [more])
 
     def _scatter(self, step: Step, e: Equation) -> None:
         """The term of a row, and the place that it is added to; nothing is added where the equation does not hold."""

@@ -48,6 +48,11 @@ class Lanes:
         return Name(next(iter(self.rows)).name) if len(self.rows) == 1 else Word("row")
 
     @property
+    def along(self) -> list[tuple[Index | None, Word]]:
+        """Each block of lanes, and its index; of several that are taken by one number there is none."""
+        return [*zip((None,) if self.kernel.counted else self.lanes, self.blocks, strict=True)]
+
+    @property
     def size(self) -> Expression:
         """How long the one block is."""
         (block,) = self.blocks

@@ -15,7 +15,7 @@ from ..program import Step
 class Walk:
     """What a program computes on one way along its lanes, a block after the other.
 
-    before   what it computes for its row ahead of it; of the last one there is nothing else
+    before   what it computes for its row ahead of it, terms of sums among it; of the last one there is nothing else
     steps    what it computes for each block, in order, the sums so far among it
     results  what of that is written to memory, block by block
     follows  how sums follow other reductions of the same walk, by their targets
@@ -91,8 +91,9 @@ class Kernel:
         return any(i in lanes for e in step.equations for i, _ in e.reduced)
 
     def reduces_all(self, step: Step) -> bool:
-        """Whether all that a step adds up is reduced over every lane."""
-        return all({*self.lanes} <= {*e.reduced} for e in step.equations)
+        """Whether each equation is reduced over every lane, or has none."""
+        lanes = {*self.lanes}
+        return all(lanes <= {*e.reduced} or lanes.isdisjoint(e.box) for e in step.equations)
 
     @property
     def keeps(self) -> bool:

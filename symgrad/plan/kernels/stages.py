@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from ...errors import UnsupportedError
-from ...expr import ZERO, Index, Ref, index, indices, ref, refs
+from ...expr import ZERO, Index, Ref, apply, conjunction, index, indices, product, ref, refs
 from ...expr.names import fresh_letters
 from ...ir import Equation, disjoint, show_equation, writes_once
 from ...records import replace
@@ -62,7 +62,7 @@ class _Stages:
         named = {i.name for e in procedure.equations for i, _ in e.box}
         self.taken = program.names - named
         self.letters = fresh_letters(program.names)
-        self.steps = named_alike([*map(self._step, procedure.steps)], self.taken)
+        self.steps = [*map(self._spread, named_alike([*map(self._step, procedure.steps)], self.taken))]
         self.of = {step.target: step for step in self.steps}
         equations = [e for step in self.steps for e in step.equations]
         self.order = [i for e in equations for i, _ in e.box]
@@ -84,11 +84,14 @@ class _Stages:
         """A step that they hold; where it writes at a place that is data alone, 0 is written elsewhere."""
         if not isinstance(item, Step):
             raise self._refusal(f"{', '.join(item.targets)} are a recurrence, and triton has no loop over time yet")
+        item = replace(item, equations=tuple(map(_counted, item.equations)))
         for e in item.equations:
             if e.matrix is not None or e.reduce not in ("none", *ADDED):
                 raise self._refusal(f"triton has no {e.reduce}, as in {show_equation(e)}")
             arrays = [r for r in e.reads if r.name in self.table and r.subscripts]
-            if e.reduced and arrays and not any(self._is_walked(r, e) for r in arrays):
+            sides = [{i for i, _ in some} for some in (e.reduced, e.shown)]
+            mixed = any(all(side & {*indices(r)} for side in sides) for r in arrays)
+            if mixed and not any(self._is_walked(r, e) for r in arrays):
                 said = "reads each element of its arrays many times, as products of matrices and windows do"
                 raise self._refusal(f"{show_equation(e)} {said}; triton has no tiles for that yet")
         first, *others = item.equations
@@ -103,6 +106,24 @@ class _Stages:
         box = (*first.box, (j, self.table[item.target].shape[place]))
         zeros = Equation(item.target, subscripts, "none", ZERO, box, None, first.when)
         return replace(item, equations=(zeros, first))
+
+    def _spread(self, step: Step) -> Step:
+        """The step with terms at places that are data as terms of sums over rows, where the place is the lane."""
+        whole = next((e for e in step.equations if e.reduce == "sum" and e.reduced and e.plain), None)
+
+        def spread(e: Equation) -> Equation:
+            if (
+                whole is None
+                or e.reduced
+                or not any(map(self._is_data, e.subscripts))
+                or not picks(whole, e, rows=True)
+            ):
+                return e
+            pairs = zip(whole.subscripts, e.subscripts, strict=True)
+            where = conjunction([*e.conditions, *(apply("eq", a, b) for a, b in pairs if a is not b)])
+            return replace(e, subscripts=whole.subscripts, reduce="sum", box=whole.box, where=where)
+
+        return replace(step, equations=tuple(map(spread, step.equations)))
 
     def _is_walked(self, element: Ref, e: Equation) -> bool:
         """Whether an equation reads another element at each of its points, but for places that are data."""
@@ -238,12 +259,23 @@ class _Stages:
         return Kernel(box, lanes, steps, results, parts, scattered)
 
 
-def picks(whole: Equation, e: Equation) -> bool:
-    """Whether an equation adds to the element of a row that its subscript names: `grad[i,target[i]]` of `grad[i,j]`."""
+def _counted(e: Equation) -> Equation:
+    """The equation without a sum of equal terms."""
+    equal = [(i, n) for i, n in e.reduced if i not in indices(e.body, *e.conditions)]
+    if e.reduce != "sum" or not equal:
+        return e
+    box = tuple(pair for pair in e.box if pair not in equal)
+    body = apply("mul", product(n for _, n in equal), e.body)
+    return replace(e, body=body, box=box, reduce="sum" if len(equal) < len(e.reduced) else "none")
+
+
+def picks(whole: Equation, e: Equation, rows: bool = False) -> bool:
+    """Whether an equation adds to the element of a row that its subscript names: `grad[i,target[i]]` of `grad[i,j]`; of
+    the sum over all rows, if these are asked for: `grad[target[i]]` beside `grad[j] = sum[i](x[i,j])`."""
     pairs = [*zip(whole.subscripts, e.subscripts, strict=True)]
     moved = [a for a, b in pairs if a is not b]
-    free = {i for i, _ in e.box} <= {*indices(*(b for a, b in pairs if a is b))}
-    return free and not e.reduced and all(isinstance(a, Index) for a in moved)
+    there = {*indices(*(b for a, b in pairs if a is b)), *(i for i, _ in whole.reduced if rows)}
+    return {i for i, _ in e.box} <= there and not e.reduced and all(isinstance(a, Index) for a in moved)
 
 
 def _below(step: Step, readers: Mapping[str, Sequence[Step]]) -> Iterator[Step]:

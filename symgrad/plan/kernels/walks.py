@@ -84,7 +84,7 @@ class _Walks:
     def _walk(self, number: int) -> Walk:
         kernel = self.kernel
         now = [s for s in kernel.steps if self.known[s.target] == number]
-        before = tuple(s for s in now if not kernel.spans(s) and s.target not in self.taken)
+        before = [s for s in now if not kernel.spans(s) and s.target not in self.taken]
         elements = tuple(s.target for s in now if kernel.spans(s) and s.target in kernel.results)
         sums = [n for n, at in self.taken.items() if at == number]
         follows = {n: self.follows[n] for n in sums if n in self.follows}
@@ -94,7 +94,11 @@ class _Walks:
         for k, step in enumerate(steps):
             if (body := meanwhile.get(step.target)) is not None:
                 steps[k] = replace(step, equations=(step.equations[0].with_body(body),))
-        return Walk(before, tuple(steps), elements, follows)
+            elif step.target in sums:
+                rows = tuple(e for e in step.equations if {*kernel.lanes}.isdisjoint(e.box))
+                before += [replace(step, equations=rows)] if rows else []
+                steps[k] = replace(step, equations=tuple(e for e in step.equations if e not in rows))
+        return Walk(tuple(before), tuple(steps), elements, follows)
 
     def _needed(self, targets: Sequence[str], number: int) -> Iterator[str]:
         """What a walk computes: elements, anew; what is reduced in it, and what moves along with that."""
