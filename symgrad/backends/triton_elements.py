@@ -173,10 +173,12 @@ class Elements:
                 continue
             tensor = self.around.table[node.name]
             conditions: list[Expression] = []
+            asked: list[Expr] = []
             if not all(isinstance(s, (Index, Const)) for s in node.subscripts):
                 some = list(cases.get(node, [()]))
                 if all(some):
-                    conditions.append(py.joined("bitor", [self.tree.condition(conjunction(c)) for c in some]))
+                    asked = [*map(conjunction, some)]
+                    conditions.append(py.joined("bitor", [*map(self.tree.condition, asked)]))
                 conditions += self._inside(node, tensor)
             if node not in self._called:
                 self._called[node] = wish if wish and node is roots[-1] else self._new(node)
@@ -184,11 +186,11 @@ class Elements:
             home = self.scope
             if not conditions and not tensor.optional:  # before a condition, or a loop, that it does not need
                 home = self._home(node)
-            home.lines.append(Assign(Name(name), self._loaded(node, tensor, conditions)))
+            span = self.spans[name] = self.span_with_loaded(*node.subscripts, *asked)
+            home.lines.append(Assign(Name(name), self._loaded(node, tensor, conditions, span)))
             scopes = [self.first, self.every, self.turn, self.scope]
             for scope in scopes[scopes.index(home) :]:
                 scope.loaded[node] = Value(Name(name), tensor.dtype)
-            span = self.spans[name] = self.span(node)
             self.padded[name] = frozenset(
                 () if conditions else span if self.lanes.several else self._along if span else ()
             )
@@ -211,13 +213,18 @@ class Elements:
                 found.append(Operation("lt", (place, self.tree.place(extent))))
         return found
 
-    def _loaded(self, node: Ref, tensor: Tensor, conditions: Sequence[Expression]) -> Expression:
-        mask = self.lanes.mask(self.span_with_loaded(*node.subscripts), *conditions)
+    def _loaded(
+        self, node: Ref, tensor: Tensor, conditions: Sequence[Expression], span: frozenset[Index]
+    ) -> Expression:
+        own = self.span_with_loaded(*node.subscripts)
+        mask = self.lanes.mask(own, *conditions)
         other: Expression = py.Number("0.0" if tensor.dtype == Dtype.REAL else "0")
         if tensor.dtype == Dtype.REAL and conditions:
             other = call("float", py.text("nan"))  # of what is not inside
         options = {} if mask is None else {"mask": mask, "other": other}
         address = self.lanes.address(node.name, node.subscripts, tensor.shape)
+        if span and not own:  # one address, and lanes that ask for it
+            address = call("tl.broadcast_to", address, py.Several(tuple(self.lanes.blocks)))
         value: Expression = call("tl.load", address, **options)
         if tensor.dtype == Dtype.REAL:
             value = method(value, "to", self.real)

@@ -382,16 +382,29 @@ class _Under:
 
 
 def _merged(lines: Sequence[py.Statement]) -> list[py.Statement]:
-    """Neighbours under one condition as one block."""
+    """Neighbours under one condition as one block; those under one and where it does not hold as two branches."""
     found: list[py.Statement] = []
     for line in lines:
         last = found[-1] if found else None
-        if isinstance(line, If) and isinstance(last, If) and line.condition == last.condition:
-            if not (line.otherwise or last.otherwise):
+        if isinstance(line, If) and isinstance(last, If) and not (line.otherwise or last.otherwise):
+            if line.condition == last.condition:
                 found[-1] = If(last.condition, _merged([*last.body, *line.body]))
+                continue
+            if line.condition == _opposite(last.condition):
+                found[-1] = If(last.condition, last.body, _merged(line.body))
                 continue
         found.append(If(line.condition, _merged(line.body), _merged(line.otherwise)) if isinstance(line, If) else line)
     return found
+
+
+def _opposite(condition: Expression) -> Expression:
+    """The condition that holds where this one does not."""
+    match condition:
+        case Operation("is" | "is not" as op, operands):
+            return Operation("is not" if op == "is" else "is", operands)
+        case Operation("not", (inner,)):
+            return inner
+    return Operation("not", (condition,))
 
 
 def _added(own: Name, first: Expression, more: Expression) -> Assign:

@@ -11,7 +11,8 @@ import contextlib
 import importlib
 import pickle
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 from unittest import mock
@@ -173,10 +174,14 @@ class Worker:
         return found, self._keep((own, saved))
 
     def _take(self, module: ModuleType, few: bool) -> None:
-        """Blocks of a few elements, and rows that are long in every other call."""
+        """Blocks of a few elements, and rows that are long in every other call. Of few elements, blocks are larger than
+        they are taken in two calls of four: something is masked whatever the sizes are."""
         self.calls += 1
-        blocks = {"_BLOCK": SMALL, "_TILE": SMALL // 2} if few else {"_BLOCK": 16 * FEW, "_TILE": 16 * FEW}
-        vars(module).update(blocks, _SHORT=self.calls % 2 * 16 * FEW)
+        own, most = vars(module), SMALL if few else 16 * FEW
+        taken = own.setdefault("_taken", {name: own[name] for name in ("_block", "_tile") if name in own})
+        larger = {name: partial(_larger, function) for name, function in taken.items()}
+        own.update(larger if few and self.calls % 4 > 1 else taken)
+        own.update(_BLOCK=most, _TILE=1 if few else most, _SHORT=0 if self.calls % 2 else 16 * FEW)
 
     def backward(self, number: int, seeds: Any, count: int, needs: Any) -> Any:
         """The gradients."""
@@ -209,6 +214,10 @@ class Worker:
                 except Exception as error:
                     found.append((name, f"does not compile for sm_{target}: {type(error).__name__}: {error}"))
         return found
+
+
+def _larger(function: Callable[[int], int], extent: int) -> int:
+    return SMALL * function(extent)
 
 
 def _dtype(value: Any) -> Any:
