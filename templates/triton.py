@@ -10,7 +10,7 @@ _BLOCK = 1024  # elements that a program has of many
 
 _LARGEST = 65536  # elements that a program can hold
 
-_SHORT = 16384  # elements of a row that registers hold; half as many beside sums of rows
+_SHORT = 16384  # elements of a row that registers hold; half beside sums of rows
 
 _TILE = 4096  # elements that it takes at a time of a row of any length
 

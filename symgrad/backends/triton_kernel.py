@@ -110,9 +110,13 @@ class KernelText:
         self.elements.known |= {SEEN: Value(START, Dtype.INT), NOW: Value(self.lanes.walked, Dtype.INT)}
         for step in walk.steps:
             self._step(step)
-        lines = self.elements.end_turn()
+        lines = _merged(self.elements.end_turn())
         self.walk = None
-        self.scope.lines.append(self.lanes.walk(_merged(lines)))
+        match lines:
+            case [If(condition, body, [])]:  # which is known when the kernel is compiled
+                self.scope.lines.append(If(condition, [self.lanes.walk(body)]))
+            case _:
+                self.scope.lines.append(self.lanes.walk(lines))
         for step in filter(self.kernel.reduces, walk.steps):
             with _Under(self, step.when):
                 self._keep(step, Name(step.target), step.equations[0])
