@@ -81,7 +81,7 @@ def _programs(rows, tensor, columns=1):
     if tensor.device.type != "cuda":
         return max(min(rows, 2), 1)
     properties = torch.cuda.get_device_properties(tensor.device)
-    return max(min(rows, 4 * properties.multi_processor_count // columns), 1)
+    return max(min(rows, 4 * properties.multi_processor_count // max(columns, 1)), 1)
 
 
 def _scattered(target, places, terms):

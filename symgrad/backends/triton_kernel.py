@@ -379,10 +379,10 @@ class _Under:
             self.text.elements.scope = Scope(self.outer)
 
     def __exit__(self, *_: object) -> None:
-        if self.when:
+        lines, self.text.elements.scope = self.text.scope.lines, self.outer
+        if self.when and lines:
             asked = py.joined("and", [self.text._given(*w) for w in self.when])
-            self.outer.lines.append(If(asked, self.text.scope.lines))
-            self.text.elements.scope = self.outer
+            self.outer.lines.append(If(asked, lines))
 
 
 def _merged(lines: Sequence[py.Statement]) -> list[py.Statement]:
