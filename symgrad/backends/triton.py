@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 from ..errors import UnsupportedError
@@ -172,7 +173,7 @@ class _File(OperatorFile):
             found = replace(found, function=py.Attribute(like, "new_zeros"))
         return found
 
-    @property
+    @cached_property
     def _unfilled(self) -> set[str]:
         """The results of which kernels do not write every element."""
         found = set()

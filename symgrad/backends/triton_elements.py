@@ -142,7 +142,7 @@ class Elements:
 
     def pad(self, name: str, body: Expr | None) -> None:
         """Note where a value is 0, from what it is computed of; nobody knows it of None."""
-        lanes = [] if body is None else [i for i in self._along if self.is_0_outside(body, (i,))]
+        lanes = [] if body is None else [i for i in self.lanes.lanes if self.is_0_outside(body, (i,))]
         self.padded[name] = frozenset(lanes)
 
     def is_0_outside(self, body: Expr, lanes: Iterable[Index]) -> bool:

@@ -29,7 +29,10 @@ def kernels(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
     program  without packs: what `flatten` returns
     """
     kept = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
-    short, long = ([*_Stages(program, procedure, kept, sums_apart).found()] for sums_apart in (False, True))
+    stages = _Stages(program, procedure, kept)
+    short = long = [*stages.found()]
+    if stages.sums_kept:
+        long = [*_Stages(program, procedure, kept, apart=True).found()]
     short = [b if is_free(b := in_blocks(kernel)) else kernel for kernel in short]
     long = [*map(in_blocks, long)]
     first = _in_common(short, long)
@@ -53,10 +56,11 @@ class _Stages:
     scattered  what is added up at places that are data
     stored     what must be in memory: `kept` in the end, or for the reader of another element or of a whole sum
     lanes      the indices that are in full in a program
-    apart      the sums over rows, lane by lane, that have kernels of their own: registers hold no long row of them
+    sums_kept  the sums over rows, lane by lane
+    apart      those that have kernels of their own: registers hold no long row of them
     """
 
-    def __init__(self, program: Program, procedure: Procedure, kept: Collection[str], sums_apart: bool) -> None:
+    def __init__(self, program: Program, procedure: Procedure, kept: Collection[str], apart: bool = False) -> None:
         self.name, self.table = program.derivative.primal.name, program.table_of(procedure)
         self.facts, self.kept = program.derivative.function.facts, kept
         named = {i.name for e in procedure.equations for i, _ in e.box}
@@ -72,7 +76,8 @@ class _Stages:
         self.scattered = {s.target for s in self.steps if self._is_scattered(s)}
         self.moved = self._read_elsewhere(equations)
         self.stored = {*kept, *self.parts, *self.scattered, *self.moved} & self.of.keys()
-        self.apart = {n for n in self.parts if sums_apart and self._in_lanes(self.of[n])}
+        self.sums_kept = {n for n in self.parts if self._in_lanes(self.of[n])}
+        self.apart = self.sums_kept if apart else set()
         needed = {n for target in self.apart for n in self._needed(target)}
         self.stored |= {n for n in needed if any(i in self.lanes for e in self.of[n].equations for i, _ in e.reduced)}
         for step in self.steps:
