@@ -8,6 +8,7 @@ from itertools import takewhile
 from ...errors import UnsupportedError
 from ...expr import ZERO, Index, Ref, apply, conjunction, index, indices, product, ref, refs
 from ...expr.names import fresh_letters
+from ...expr.sizes import count
 from ...ir import Equation, disjoint, show_equation, writes_once
 from ...records import replace
 from ..program import Item, Procedure, Program, Step
@@ -270,7 +271,7 @@ def _counted(e: Equation) -> Equation:
     if e.reduce != "sum" or not equal:
         return e
     box = tuple(pair for pair in e.box if pair not in equal)
-    body = apply("mul", product(n for _, n in equal), e.body)
+    body = apply("mul", product(count(n) for _, n in equal), e.body)
     return replace(e, body=body, box=box, reduce="sum" if len(equal) < len(e.reduced) else "none")
 
 
