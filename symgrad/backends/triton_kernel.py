@@ -218,6 +218,7 @@ class KernelText:
         if not begun:
             return Assign(own, tree)
         if follows is not None:
+            self.scope.lines.append(py.Comment(follows.about))
             return _added(own, self._so_far(own, follows), tree)
         if e.reduce in ("max", "min"):
             return Assign(own, call(f"tl.{e.reduce}imum", own, tree, NAN_TOO))

@@ -46,12 +46,14 @@ class Followed:
     moves      what the terms are relative to
     meanwhile  what that is of the elements so far, of NOW, if it is not the reduction itself
     value      the sum so far, once it has moved: of SO_FAR, BEFORE, SEEN, and of what moves
+    about      why, for who reads the code
     """
 
     first: str
     moves: Ref
     meanwhile: Expr | None
     value: Expr
+    about: str
 
 
 def followed(e: Equation, others: Iterable[Equation], defined: Mapping[Expr, Expr]) -> Followed | None:
@@ -68,14 +70,15 @@ def followed(e: Equation, others: Iterable[Equation], defined: Mapping[Expr, Exp
             continue
         if other.reduce == "max" and _is_scaled(body, r, each):
             value = select(apply("eq", BEFORE, -INFINITY), ZERO, SO_FAR * apply("exp", BEFORE - r))
-            return Followed(other.target, r, None, value)
+            return Followed(other.target, r, None, value, "the sum so far is of exponentials less the last maximum")
         if other.reduce == "sum" and e.where is None:
             count = product(extent for _, extent in e.reduced)
             for element, told in defined.items():
                 if _is_quotient(told, r, count) and _is_centred(body, told, each):
                     assert isinstance(element, Ref)
                     value = SO_FAR + SEEN * (BEFORE - element) ** 2
-                    return Followed(other.target, element, apply("div", r, NOW), value)
+                    about = "the sum so far is of squares about the last mean"
+                    return Followed(other.target, element, apply("div", r, NOW), value, about)
     return None
 
 
