@@ -3,7 +3,7 @@
     python docs/make_gpu.py
 
 Bytes are those of the PTX for sm_90, of the loads and stores that are done for each element of a row: 16 bytes by each
-thread. Registers and spills are what ptxas says.
+thread; a long row is walked along in blocks. Registers and spills are what ptxas says.
 """
 
 from __future__ import annotations
@@ -27,16 +27,45 @@ from symgrad.pipeline import printed
 
 PAGE = Path(__file__).with_name("gpu.md")
 PTXAS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas-blackwell"
-COLUMNS = (1024, 4096, 8192)
+COLUMNS, LONG, TILE = (1024, 4096, 8192), 128256, 4096
 WIDE = {"mean_x", "rstd", "max_logits", "sum_exp_logits", "sum_loss", "sum_own"}  # kept in float32
-LEAST = {  # arrays of a row that must be read, and written; in the order of kernels
-    "gelu": ((1, 1), (2, 1)),
-    "swiglu": ((2, 1), (3, 2)),
-    "layer_norm": ((1, 1), (2, 1)),
-    "rms_norm": ((1, 1), (2, 1)),
-    "cross_entropy": ((1, 0), (1, 1)),
+KERNELS = {  # what is said of each; the arrays of a row that it must read and write, and those of columns beside them
+    "gelu": {"_forward_kernel": ("forward", (1, 1), (0, 0)), "_backward_kernel": ("backward", (2, 1), (0, 0))},
+    "swiglu": {"_forward_kernel": ("forward", (2, 1), (0, 0)), "_backward_kernel": ("backward", (3, 2), (0, 0))},
+    "softmax": {
+        "_forward_kernel": ("forward", (1, 1), (0, 0)),
+        "_forward_long_kernel": ("forward", (1, 1), (0, 0)),
+        "_backward_kernel": ("backward", (2, 1), (0, 0)),
+        "_backward_long_kernel": ("backward", (2, 1), (0, 0)),
+    },
+    "layer_norm": {
+        "_forward_kernel": ("forward", (1, 1), (2, 0)),
+        "_forward_long_kernel": ("forward", (1, 1), (2, 0)),
+        "_backward_kernel": ("backward", (2, 1), (1, 2)),
+        "_backward_grad_x_long_kernel": ("backward of x", (2, 1), (2, 0)),
+        "_backward_grad_gain_long_kernel": ("backward of gain and bias", (2, 0), (0, 2)),
+    },
+    "rms_norm": {
+        "_forward_kernel": ("forward", (1, 1), (1, 0)),
+        "_forward_long_kernel": ("forward", (1, 1), (1, 0)),
+        "_backward_kernel": ("backward", (2, 1), (1, 1)),
+        "_backward_grad_x_long_kernel": ("backward of x", (2, 1), (2, 0)),
+        "_backward_grad_gain_long_kernel": ("backward of gain", (2, 0), (0, 1)),
+    },
+    "cross_entropy": {
+        "_forward_max_logits_kernel": ("forward", (1, 0), (0, 0)),
+        "_backward_kernel": ("backward", (1, 1), (0, 0)),
+    },
 }
-OF_COLUMNS = {"layer_norm": ((2, 0), (1, 2)), "rms_norm": ((1, 0), (1, 1))}  # read, or written, once for many rows
+
+
+def columns_of(name: str, kernel: str) -> tuple[int, ...]:
+    """The lengths of rows at which a kernel is asked: it is for short ones, for long ones, or for both."""
+    if "_long_" in kernel:
+        return (LONG,)
+    if len(KERNELS[name]) > 2:
+        return COLUMNS
+    return COLUMNS[:1] if name in ("gelu", "swiglu") else (*COLUMNS[:2], LONG)
 
 
 def signature(kernel: object, real: str, columns: int) -> tuple[dict[str, str], dict[str, object]]:
@@ -62,16 +91,16 @@ def signature(kernel: object, real: str, columns: int) -> tuple[dict[str, str], 
     return kinds, known
 
 
-def facts(kernel: object, real: str, columns: int) -> tuple[int, int, int, int]:
+def facts(kernel: object, real: str, block: int) -> tuple[int, int, int, int]:
     """Bytes that are loaded and stored for each element of a row, registers, and bytes that are spilled."""
-    kinds, known = signature(kernel, real, columns)
+    kinds, known = signature(kernel, real, block)
     aligned = {(k,): [["tt.divisibility", 16]] for k, kind in enumerate(kinds.values()) if kind != "constexpr"}
-    warps = min(max(columns // 256, 4), 32)
+    warps = min(max(block // 256, 4), 32)
     source = ASTSource(kernel, kinds, known, aligned)
     made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
     text = made.asm["ptx"]
     loaded, stored = (
-        sum(line.count(".v4.b32") * 16 for line in text.splitlines() if f"{way}.global" in line) * 32 * warps // columns
+        sum(line.count(".v4.b32") * 16 for line in text.splitlines() if f"{way}.global" in line) * 32 * warps // block
         for way in ("ld", "st")
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -90,21 +119,19 @@ def table() -> str:
         "| kernel | numbers | columns | loaded | stored | least | registers | spilled |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for name, least in LEAST.items():
+    for name, kernels in KERNELS.items():
         ((path, text),) = printed(getattr(library, name), "triton").files.items()
         module = module_from(path, text)
-        own = [f for n, f in vars(module).items() if n.endswith("_kernel") and "_out_" not in n]
-        for kernel, which, rows, columns_of in zip(
-            own, ("forward", "backward"), least, OF_COLUMNS.get(name, ((0, 0), (0, 0))), strict=True
-        ):
+        for kernel, (about, rows, beside) in kernels.items():
             for real, size in (("fp32", 4), ("bf16", 2)):
-                for columns in COLUMNS if name not in ("gelu", "swiglu") else COLUMNS[:1]:
-                    loaded, stored, registers, spilled = facts(kernel, real, columns)
+                for columns in columns_of(name, kernel):
+                    block = TILE if columns == LONG else columns
+                    loaded, stored, registers, spilled = facts(getattr(module, kernel), real, block)
                     asked = f"{rows[0] * size} + {rows[1] * size}"
-                    more = columns_of[0] * size, columns_of[1] * 4
+                    more = beside[0] * size, beside[1] * 4
                     read = f"{loaded - more[0]} (+ {more[0]})" if more[0] else str(loaded)
                     wrote = f"{stored - more[1]} (+ {more[1]})" if more[1] else str(stored)
-                    cells = (f"{name}, {which}", real, columns, read, wrote, asked, registers, spilled)
+                    cells = (f"{name}, {about}", real, columns, read, wrote, asked, registers, spilled)
                     lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 

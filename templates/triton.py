@@ -10,6 +10,10 @@ _BLOCK = 1024  # elements that a program has of many
 
 _LARGEST = 65536  # elements that a program can hold
 
+_SHORT = 16384  # elements of a row that registers hold; half beside sums of rows
+
+_TILE = 4096  # elements that it takes at a time of a row of any length
+
 
 def _refuse(ctx, *_):
     raise NotImplementedError(
@@ -59,17 +63,25 @@ def _block(extent):
     return block
 
 
+def _tile(extent):
+    """Return how many elements a program takes at a time of an axis of any length."""
+    return min(triton.next_power_of_2(max(extent, 1)), _TILE)
+
+
 def _warps(elements):
     """Return how many warps a program has for so many elements."""
     return min(max(elements // 256, 4), 32)
 
 
-def _programs(rows, tensor):
-    """Return how many programs share the rows, each with a part of every sum."""
+def _programs(rows, tensor, columns=1):
+    """Return how many programs share the rows, each with a part of every sum.
+
+    columns  how many blocks a row has, where each of them has programs of its own
+    """
     if tensor.device.type != "cuda":
         return max(min(rows, 2), 1)
     properties = torch.cuda.get_device_properties(tensor.device)
-    return max(min(rows, 4 * properties.multi_processor_count), 1)
+    return max(min(rows, 4 * properties.multi_processor_count // max(columns, 1)), 1)
 
 
 def _scattered(target, places, terms):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 from ..errors import UnsupportedError
@@ -16,7 +17,7 @@ from ..plan.program import Procedure
 from ..records import replace
 from ..source import python as py
 from ..source.layout import listed
-from ..source.python import Assign, Def, Do, Expression, Name, Word, call, method
+from ..source.python import Assign, Def, Do, Expression, Name, Operation, Word, call, method
 from . import primitives
 from .base import Artefact
 from .handwritten import handwritten
@@ -28,11 +29,14 @@ from .python_statements import named, needed
 from .torch import in_range, taken, type_helpers
 from .torch_expressions import REDUCED, TorchExpressions
 from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
+from .triton_elements import Surroundings
 from .triton_helpers import helpers
-from .triton_kernel import KernelText, Surroundings, parts_of, places_of
+from .triton_kernel import KernelText, parts_of, places_of
 from .triton_load import Interpreted
 
-BLOCK, REAL = Word("_BLOCK"), Word("real")
+BLOCK, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("kernel"), Word("real"), Word("_SHORT")
+CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_TILE")
+Choice = tuple[list[KernelText], list[KernelText]]  # of short rows, and of long ones if those are others
 
 
 class Triton(PythonLanguage):
@@ -64,23 +68,33 @@ class _File(OperatorFile):
         self.flat, primal = flat, program.derivative.primal
         self.names = size_names(program)
         self.packs: dict[Expr, Expr] = {ref(new): ref(dim) for dim, new in self.names.items() if dim in primal.packs}
-        self.texts = {which: self._texts(flat, getattr(flat, which), which) for which in PAIR}
+        self.chosen = {which: self._texts(flat, getattr(flat, which), which) for which in PAIR}
+        self.texts = {
+            which: [text for choice in self.chosen[which] for texts in choice for text in texts] for which in PAIR
+        }
         both = ([d.name for d in primal.dims if self.names[d.name] in self._used(self.texts[w], flat)] for w in PAIR)
         backward = self.texts[PAIR[1]]
         read = {n for t in backward for n in (*t.numbers, *self._extents(t, flat))}
         super().__init__(program, (next(both), next(both)), [*read], [n for t in backward for n in t.presence])
 
-    def _texts(self, flat: Program, procedure: Procedure, which: str) -> list[KernelText]:
-        """The kernels of forward or of backward."""
-        primal, found = flat.derivative.primal, kernels(flat, procedure)
+    def _texts(self, flat: Program, procedure: Procedure, which: str) -> list[Choice]:
+        """The kernels of forward or of backward: in order, those for short rows and those for long ones."""
+        primal = flat.derivative.primal
         own = {gradient: name for name, gradient in flat.derivative.gradients}
         optional = [n for n in primal.inputs if flat.table[n].optional]
         options = {o.name: o.dtype for o in primal.options}
         gradients = own if which != PAIR[0] else {}
         where = primal.name, flat.table_of(procedure), [*self.names.values()], options
         around = Surroundings("", *where, optional, procedure.reads, gradients)
-        called = [f"_{which}_kernel" if len(found) == 1 else f"_{which}_{k.results[0]}_kernel" for k in found]
-        return [KernelText(k, replace(around, name=name)) for k, name in zip(found, called, strict=True)]
+        found = kernels(flat, procedure)
+
+        def texts(way: int, more: str) -> Iterator[list[KernelText]]:
+            alone = sum(len(choice[way] or choice[0]) for choice in found) == 1
+            for choice in found:
+                names = [f"_{which}_{'' if alone else k.results[0] + '_'}{more}kernel" for k in choice[way]]
+                yield [KernelText(k, replace(around, name=name)) for k, name in zip(choice[way], names, strict=True)]
+
+        return [*zip(texts(0, ""), texts(1, "long_"), strict=True)]
 
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:
@@ -107,17 +121,20 @@ class _File(OperatorFile):
         ]
         whole = [self.forward_operator(), self.results_maker(), self.backward_operator(), self.gradients_maker()]
         body += [own["_BLOCK"]] if "_BLOCK" in py.words_in(whole) else []
-        body += [own["_LARGEST"]] if "_block" in py.words_in(whole) else []
+        called = py.words_in(whole)
+        body += [own["_LARGEST"]] if "_block" in called else []
+        body += [own["_SHORT"]] if "_SHORT" in called else []
+        body += [own["_TILE"]] if "_tile" in called else []
         body += [public, *texts, *whole, self.keeper(), self.differentiator(), own["_refuse"], *between, *REGISTERED]
         found = [*checks]
         found += helpers(self.primal.name, py.words_in(texts), self.program)
         tables = {**handwritten("torch"), **own}
-        words = {*py.words_in(found, body)} - {"_refuse", "_BLOCK", "_LARGEST", "_NAME"}
+        words = {*py.words_in(found, body)} - {"_refuse", *CONSTANTS}
         done: set[str] = set()
         while more := [w for w in tables if w in words - done]:
             found += [tables[w] for w in more]
             done |= {*more}
-            words |= {*py.words_in([tables[w] for w in more])} - {"_BLOCK", "_LARGEST", "_NAME"}
+            words |= {*py.words_in([tables[w] for w in more])} - {*CONSTANTS}
         modules = [m for m in ("functools", "math") if m in py.words_in(body, found)]
         triton = (py.Import("torch"), py.Import("triton"), py.Import("triton.language", "tl"))
         return py.Module(tuple(header), (tuple(map(py.Import, modules)), triton), (public.name,), (*body, *found))
@@ -156,7 +173,7 @@ class _File(OperatorFile):
             found = replace(found, function=py.Attribute(like, "new_zeros"))
         return found
 
-    @property
+    @cached_property
     def _unfilled(self) -> set[str]:
         """The results of which kernels do not write every element."""
         found = set()
@@ -185,27 +202,50 @@ class _File(OperatorFile):
         if read:
             value = call("_stored", *named(read))
             found.append(Assign(py.targets(named(read)), value))
-        launched = [line for text in texts for line in self._launch(text, which, like)]
+        launched = [line for choice in self.chosen[which] for line in self._chosen(choice, which, like)]
         if REAL.name in py.words_in(launched):
             found.append(Assign(REAL, call("_precision", like)))
         return [*found, *launched]
 
+    def _chosen(self, choice: Choice, which: str, like: Name) -> list[py.Statement]:
+        """The launches of short rows, or of long ones; once, if all else is the same."""
+        short, long = choice
+        if long and len(short) == len(long) == 1:
+            first, other = ([*self._launch(text, which, like, KERNEL)] for (text,) in choice)
+            if first == other:
+                return [py.If(self._fits(short), *([self._named(text)] for (text,) in choice)), *first]
+        ways = [[line for text in texts for line in self._launch(text, which, like)] for texts in choice]
+        return [py.If(self._fits(short), *ways)] if long else ways[0]
+
+    def _fits(self, texts: Sequence[KernelText]) -> Expression:
+        """Whether a program holds all lanes of kernels at once; beside sums of rows, lane by lane, half as many."""
+        held = dict.fromkeys((t.lanes.total, t.kernel.keeps) for t in texts if not (t.kernel.walks or t.kernel.apart))
+        most: dict[bool, Expression] = {False: SHORT, True: Operation("floordiv", (SHORT, py.integer(2)))}
+        return py.joined("and", [Operation("le", (self._size(total), most[keeps])) for total, keeps in held])
+
+    def _named(self, text: KernelText) -> Assign:
+        """A kernel, and how large its blocks are, under names."""
+        found = [Assign(KERNEL, Word(text.around.name)), *self._blocks(text)]
+        return Assign(py.bare([n.target for n in found]), py.bare([n.value for n in found]))
+
     def _size(self, extent: Expr) -> Expression:
         return size(substitute(extent, self.packs))
 
-    def _launch(self, text: KernelText, which: str, like: Name) -> list[py.Statement]:
+    def _launch(self, text: KernelText, which: str, like: Name, called: Word | None = None) -> list[py.Statement]:
+        """The launch of a kernel; or of what is called so, which has its blocks already."""
         kernel = text.kernel
-        lines: list[py.Statement] = []
         there = {*self.results, *self.gradient_names.values()}
-        for name in kernel.results:
-            if name not in there:
-                lines.append(Assign(Name(name), self.empty(self.program.table[name], like)))
+        between = [name for name in kernel.results if name not in there]  # others may read them for another gradient
+        memory = [Assign(Name(name), self.empty(self.program.table[name], like)) for name in between]
+        lines: list[py.Statement] = [*(() if called else self._blocks(text))]
+        blocks = map(self._size_of, text.blocks if kernel.apart else ())
+        columns = [call("triton.cdiv", self._size(text.lanes.total), block) for block in blocks]
         rows = self._size(product(extent for _, extent in kernel.rows))
-        grid: Expression = rows if kernel.rows else py.integer(1)
+        grid = rows if kernel.rows else py.integer(1)
         if kernel.flat:
             grid = call("triton.cdiv", rows, BLOCK)
         elif kernel.strided:
-            lines.append(Assign(Word("programs"), call("_programs", rows, like)))
+            lines.append(Assign(Word("programs"), call("_programs", rows, like, *columns)))
             grid = Word("programs")
         if kernel.flat and kernel.parts:
             lines.append(Assign(Word("programs"), grid))
@@ -227,12 +267,12 @@ class _File(OperatorFile):
             lines.append(Assign(Name(places_of(name)), method(like, "new_empty", shape, dtype=Word("torch.int64"))))
             added = call("_scattered", Name(name), Name(places_of(name)), Name(parts_of(name)))
             after += self._asked(name, [Do(added)])
-        lines += [*self._blocks(text), *self._call_of(text, grid, like), *after]
+        lines += [*self._call_of(text, called, (grid, *columns), like), *after]
         serves = {g for s in kernel.steps if s.target in kernel.results for g in s.serves}
         if serves and serves < {*self.gradient_names.values()}:
             places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in serves]
-            return [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
-        return lines
+            lines = [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
+        return [*memory, *lines]
 
     def _by_program(self, kernel: Kernel, name: str) -> bool:
         """Whether there is one part of a sum for each program; else there is one for each row."""
@@ -252,15 +292,20 @@ class _File(OperatorFile):
         own = {g: n for n, g in self.gradient_names.items()}
         return [py.If(self.need(own[name]), lines)] if name in own else lines
 
-    def _blocks(self, text: KernelText) -> list[py.Statement]:
-        """How large the blocks of lanes are."""
-        return [
-            Assign(Word(text.block(i).name.lower()), call("_block", self._size(extent)))
-            for i, extent in text.kernel.lanes
-            if text.block(i) in text.blocks
-        ]
+    @staticmethod
+    def _size_of(block: Word) -> Word:
+        """What the size of a block is called at a launch."""
+        return Word(block.name.lower())
 
-    def _call_of(self, text: KernelText, grid: Expression, like: Name) -> list[py.Statement]:
+    def _blocks(self, text: KernelText) -> list[Assign]:
+        """How large the blocks of lanes are."""
+        taken = "_tile" if text.kernel.walks or text.kernel.apart else "_block"
+        found = [(word, extent) for word, extent in text.blocks.items() if extent is not None]
+        return [Assign(self._size_of(word), call(taken, self._size(extent))) for word, extent in found]
+
+    def _call_of(
+        self, text: KernelText, called: Word | None, grid: tuple[Expression, ...], like: Name
+    ) -> list[py.Statement]:
         positional = [*named([*text.read, *text.written])]
         positional += [self._size(ref(n)) for n in text.sizes]
         positional += [Name(n) for n in text.numbers if text.around.options[n] != Dtype.REAL]
@@ -269,12 +314,12 @@ class _File(OperatorFile):
         own = {g: n for n, g in self.gradient_names.items()}
         keywords |= {text.flag(g).name: self.need(own[g]) for g in text.flags}
         elements: list[Expression] = []
-        for word in text.blocks:
-            value = BLOCK if word == text.word("BLOCK") else Word(word.name.lower())
+        for word, extent in text.blocks.items():
+            value = BLOCK if extent is None else self._size_of(word)
             keywords[word.name] = value
             elements.append(value)
         keywords |= {text.real.name: call("_kind", REAL)} if text.uses_real else {}
         keywords |= {"num_warps": call("_warps", py.joined("mul", elements))} if elements else {}
-        launch = Do(call(py.Element(Word(text.around.name), (Word("grid"),)), *positional, **keywords))
+        launch = Do(call(py.Element(called or Word(text.around.name), (Word("grid"),)), *positional, **keywords))
         on_their_device = py.With(call("torch.cuda.device_of", like), [launch])
-        return [Assign(Word("grid"), py.Several((grid,))), on_their_device]
+        return [Assign(Word("grid"), py.Several(grid)), on_their_device]

@@ -38,36 +38,88 @@ def test_kernels_agree_and_are_operators(name):
     assert report.ok, report
 
 
-@pytest.mark.parametrize("name", ["columns", "picked", "added", "kept", "mse_loss", "batch_norm"])
+@pytest.mark.parametrize("name", ["columns", "picked", "added", "kept", "mse_loss", "batch_norm", "cross_layer"])
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
     report = sg.check(declared(name), to="triton")
     assert report.ok, report
 
 
-SIZES = (0, 1, 3, 4, 5, 7, 8, 9)
+def test_label_smoothing_agrees(monkeypatch):
+    monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
+    report = sg.check(library.cross_entropy, to="triton", smoothing=0.1)
+    assert report.ok, report
 
 
-@pytest.mark.parametrize("name", ["gelu", "rows", "rms_norm", "mse_loss"])
+SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9)
+SHAPES = {
+    "gelu": lambda n: [(n,)],
+    "rows": lambda n: [(3, n)],
+    "rms_norm": lambda n: [(2, n), (n,)],
+    "layer_norm": lambda n: [(2, n), (n,), (n,)],
+    "group_norm": lambda n: [(2, 2, n)],
+    "logsumexp": lambda n: [(3, n)],
+    "mse_loss": lambda n: [(n,)] * 2,
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
 def test_sizes_around_a_block(name, rng):
-    """Four elements are a block of many; a row is one of a power of two."""
-    f = declared(name)
+    """Four elements are a block of many, and of a long row; rows are long in every other call."""
+    f, given = declared(name), {"groups": 1} if name == "group_norm" else {}
     both = [sg.load(f, to=to, check=False) for to in ("triton", "numpy")]
-    reals = sg.vjp(f).primal
     for size in SIZES:
         if not size and name != "gelu":
             continue  # a mean of nothing
-        shapes = {"gelu": [(size,)], "rows": [(3, size)], "rms_norm": [(2, size), (size,)], "mse_loss": [(size,)] * 2}
-        inputs = [rng.standard_normal(shape) for shape in shapes[name]]
-        outs, grads = [], []
-        for one in both:
-            out, saved = one.forward(*inputs)
-            outs.append(out)
-            grads.append(one.backward(saved, np.ones_like(out)))
-        np.testing.assert_allclose(outs[0], outs[1], rtol=1e-12, atol=1e-14, err_msg=f"{name} {size}")
-        for a, b in zip(*grads, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {size}")
-    assert len(reals.inputs) == len(inputs)
+        inputs = [rng.standard_normal(shape) for shape in SHAPES[name](size)]
+        inputs += [None] * (len(sg.vjp(f).primal.inputs) - len(inputs))
+        results = []
+        for one in (*both, both[0]):
+            out, saved = one.forward(*inputs, **given)
+            results.append((out, *one.backward(saved, np.ones_like(out))))
+        for result in (results[0], results[2]):
+            for a, b in zip(result, results[1], strict=True):
+                if b is not None:
+                    np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {size}")
+
+
+def test_rows_of_a_vocabulary(rng):
+    """Rows that are walked along in blocks of 1,024: two numbers are far above the others, one of them infinitely."""
+    x = rng.standard_normal((2, 5000))
+    x[:, 3000], x[0, :2048], x[1, 4500] = 700, -np.inf, np.inf
+    grad = rng.standard_normal((2, 5000))
+    found = []
+    for to in ("triton", "numpy"):
+        one = sg.load(declared("rows"), to=to, check=False)
+        for _ in range(2):
+            with np.errstate(all="ignore"):
+                out, saved = one.forward(x)
+                found.append((out, one.backward(saved, grad)[0]))
+    for result in found[:2]:
+        np.testing.assert_allclose(result, found[2], rtol=1e-11, atol=1e-13)
+
+
+WALKS = {  # a formula, and how often forward walks along a long row
+    "f(x[n,d]): out[i] = logsumexp[j](x[i,j])": 1,
+    "f(x[n,d]): out[i,j] = exp(x[i,j]) / sum[k](exp(x[i,k]))": 2,
+    "f(x[n,d]): m[i] = max[j](x[i,j]); out[i] = sum[j](x[i,j]*exp(x[i,j] - m[i]))": 1,
+    "f(x[n,d]): m[i] = max[j](x[i,j]); out[i] = sum[j](exp(-x[i,j] - m[i]))": 2,
+    "f(x[n,d]): m[i] = max[j](x[i,j]); out[i] = sum[j](m[i]*exp(x[i,j] - m[i]))": 2,
+    "f(x[n,d], y[n,d]): m[i] = max[j](x[i,j]); out[i] = sum[j](exp(y[i,j] - m[i]))": 2,
+    "f(x[n,d]): m[i] = mean[j](x[i,j]); out[i] = mean[j]((x[i,j] - m[i])**2)": 1,
+    "f(x[n,d]): m[i] = mean[j](x[i,j]); out[i] = mean[j](abs(x[i,j] - m[i]))": 2,
+    "f(x[n,d]): m[i] = mean[j](x[i,j]**2); out[i] = mean[j]((x[i,j] - m[i])**2)": 2,
+}
+
+
+@pytest.mark.parametrize("formula", WALKS)
+def test_reductions_that_follow_each_other_take_one_walk(formula, monkeypatch):
+    monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
+    f = sg.parse(formula)
+    ((_, text),) = sg.generate(f, to="triton", check=False).items()
+    forward, _, _ = text.partition("def _backward")
+    assert forward.count("for start in range(0, d, BLOCK_J):") == WALKS[formula]
+    assert WALKS[formula] > 1 or sg.check(f, to="triton").ok
 
 
 REFUSED = {
@@ -100,6 +152,15 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("rms_norm", "tl.num_programs(0)", "1"),
     ("rms_norm", ".sum(dim=0)", ".amax(dim=0)"),
     ("rms_norm", "BLOCK_J=block_j", "BLOCK_J=block_j // 2"),
+    ("rows", "sum_exp_x * tl.exp(max_x_before - max_x)", "sum_exp_x"),
+    ("masked_softmax", 'max_masked_x_before == -float("inf")', "max_masked_x_before == 0"),
+    ("rows", "j = start + tl.arange(0, BLOCK_J)", "j = tl.arange(0, BLOCK_J)"),
+    ("rows", "in range(0, d, BLOCK_J)", "in range(0, d - 1, BLOCK_J)"),
+    ("rows", "in range(0, d, BLOCK_J)", "in range(0, d, 2 * BLOCK_J)"),
+    ("layer_norm", "start * (", "0 * ("),
+    ("layer_norm", "tl.minimum(start + BLOCK_J, d)", "(start + BLOCK_J)"),
+    ("layer_norm", "tl.program_id(1) * BLOCK_J + ", ""),
+    ("layer_norm", "grid = (programs, triton.cdiv(d, block_j))", "grid = (programs, 1)"),
     ("cross_entropy", "i * c + target", "i * c + target + 1"),
     ("cross_entropy", "j == target", "j == target + 1"),
     ("cross_entropy", "accumulate=True", "accumulate=False"),

@@ -3,7 +3,8 @@
 A kernel is a grid of programs. What is a loop in C is one of three things here:
 
     rows    a loop whose turns do not need each other: programs, of one row each, or of every n-th one
-    lanes   an axis that something is summed over which is read along the same axis again: in full in each program
+    lanes   an axis that something is summed over which is read along the same axis again: in full in each program, if
+            it is short; else in blocks, which a program walks along as often as one reduction needs another (`walks`)
     flat    rows without lanes: elements by number, a block of them in each program
 
 A sum over rows is one of parts: each program writes its own, and they are added up in one order.
@@ -12,5 +13,5 @@ A sum over rows is one of parts: each program writes its own, and they are added
 from __future__ import annotations
 
 from .axes import named_alike
-from .data import Kernel
+from .data import Kernel, Walk
 from .stages import kernels, picks

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...expr import Expr, Index, indices
 from ...ir import Box, Equation
 from ...records import dataclass
+from ..followed import Followed
 from ..program import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a program computes on one way along its lanes, a block after the other.
+
+    before   what it computes for its row ahead of it, terms of sums among it; of the last one there is nothing else
+    steps    what it computes for each block, in order, the sums so far among it
+    results  what of that is written to memory, block by block
+    follows  how sums follow other reductions of the same walk, by their targets
+    """
+
+    before: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    results: tuple[str, ...]
+    follows: Mapping[str, Followed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +33,8 @@ class Kernel:
 
     rows       the indices that programs share among each other, the outermost first
     lanes      the indices that each program has in full; without any, it has a block of rows
+    walks      those on which a program takes its lanes in blocks; none where it has them at once
+    apart      whether each program has one block of the lanes
     steps      what is computed, in order; an index has one name in all of them
     results    what is written to memory
     parts      those of the results that are sums over rows, of which each program writes a part
@@ -28,6 +47,13 @@ class Kernel:
     results: tuple[str, ...]
     parts: tuple[str, ...] = ()
     scattered: tuple[str, ...] = ()
+    walks: tuple[Walk, ...] = ()
+    apart: bool = False
+
+    @property
+    def counted(self) -> bool:
+        """Whether several lanes are taken by one number."""
+        return len(self.lanes) > 1 and (self.apart or bool(self.walks))
 
     @property
     def flat(self) -> bool:
@@ -48,6 +74,31 @@ class Kernel:
         """The indices of the rows that a sum leaves."""
         shown = {i for s in self.steps if s.target == part for e in s.equations for i in indices(*e.subscripts)}
         return tuple((i, extent) for i, extent in self.rows if i in shown)
+
+    # what steps are along the lanes
+
+    def step(self, target: str) -> Step:
+        """The step that computes a tensor."""
+        return next(s for s in self.steps if s.target == target)
+
+    def spans(self, step: Step) -> bool:
+        """Whether there is another element in each lane."""
+        return not {i for i, _ in self.lanes}.isdisjoint(indices(*(s for e in step.equations for s in e.subscripts)))
+
+    def reduces(self, step: Step) -> bool:
+        """Whether something is reduced over lanes."""
+        lanes = {i for i, _ in self.lanes}
+        return any(i in lanes for e in step.equations for i, _ in e.reduced)
+
+    def reduces_all(self, step: Step) -> bool:
+        """Whether each equation is reduced over every lane, or has none."""
+        lanes = {*self.lanes}
+        return all(lanes <= {*e.reduced} or lanes.isdisjoint(e.box) for e in step.equations)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it adds up rows lane by lane."""
+        return any(self.spans(self.step(n)) for n in self.parts)
 
 
 def box_of(equations: Sequence[Equation]) -> dict[Index, Expr]:

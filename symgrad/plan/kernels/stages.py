@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from ...errors import UnsupportedError
-from ...expr import ZERO, Index, Ref, index, indices, ref, refs
+from ...expr import ZERO, Index, Ref, apply, conjunction, index, indices, product, ref, refs
 from ...expr.names import fresh_letters
+from ...expr.sizes import count
 from ...ir import Equation, disjoint, show_equation, writes_once
 from ...records import replace
 from ..program import Item, Procedure, Program, Step
 from .axes import named_alike
 from .data import Kernel, box_of
+from .walks import in_blocks, is_free
 
 ADDED = ("sum", "max", "min")  # reductions of which there may be parts
 OTHERS = "Print torch, or torch_c: --to torch."
 
 
-def kernels(program: Program, procedure: Procedure) -> tuple[Kernel, ...]:
-    """The kernels of forward or of backward, in order; each reads what those before it have written.
+Choice = tuple[tuple[Kernel, ...], tuple[Kernel, ...]]
+
+
+def kernels(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
+    """The kernels of forward or of backward, in order; each reads what those before it have written. Some are for lanes
+    that are one block each, with others beside them for any number of lanes, where those cost more.
 
     program  without packs: what `flatten` returns
     """
     kept = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
-    return tuple(_Stages(program, procedure, kept).found())
+    stages = _Stages(program, procedure, kept)
+    short = long = [*stages.found()]
+    if stages.sums_kept:
+        long = [*_Stages(program, procedure, kept, apart=True).found()]
+    short = [b if is_free(b := in_blocks(kernel)) else kernel for kernel in short]
+    long = [*map(in_blocks, long)]
+    first = _in_common(short, long)
+    last = _in_common(short[first:][::-1], long[first:][::-1])
+    inner = short[first : len(short) - last]
+    if all(map(is_free, inner)):
+        return tuple(((kernel,), ()) for kernel in short)
+    choice = tuple(inner), tuple(long[first : len(long) - last])
+    return (*(((k,), ()) for k in short[:first]), choice, *(((k,), ()) for k in short[len(short) - last :]))
+
+
+def _in_common(some: Sequence[Kernel], others: Sequence[Kernel]) -> int:
+    """How many kernels both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(some, others, strict=False)))
 
 
 class _Stages:
@@ -33,15 +57,17 @@ class _Stages:
     scattered  what is added up at places that are data
     stored     what must be in memory: `kept` in the end, or for the reader of another element or of a whole sum
     lanes      the indices that are in full in a program
+    sums_kept  the sums over rows, lane by lane
+    apart      those that have kernels of their own: registers hold no long row of them
     """
 
-    def __init__(self, program: Program, procedure: Procedure, kept: Collection[str]) -> None:
+    def __init__(self, program: Program, procedure: Procedure, kept: Collection[str], apart: bool = False) -> None:
         self.name, self.table = program.derivative.primal.name, program.table_of(procedure)
         self.facts, self.kept = program.derivative.function.facts, kept
         named = {i.name for e in procedure.equations for i, _ in e.box}
         self.taken = program.names - named
         self.letters = fresh_letters(program.names)
-        self.steps = named_alike([*map(self._step, procedure.steps)], self.taken)
+        self.steps = [*map(self._spread, named_alike([*map(self._step, procedure.steps)], self.taken))]
         self.of = {step.target: step for step in self.steps}
         equations = [e for step in self.steps for e in step.equations]
         self.order = [i for e in equations for i, _ in e.box]
@@ -51,6 +77,10 @@ class _Stages:
         self.scattered = {s.target for s in self.steps if self._is_scattered(s)}
         self.moved = self._read_elsewhere(equations)
         self.stored = {*kept, *self.parts, *self.scattered, *self.moved} & self.of.keys()
+        self.sums_kept = {n for n in self.parts if self._in_lanes(self.of[n])}
+        self.apart = self.sums_kept if apart else set()
+        needed = {n for target in self.apart for n in self._needed(target)}
+        self.stored |= {n for n in needed if any(i in self.lanes for e in self.of[n].equations for i, _ in e.reduced)}
         for step in self.steps:
             self._refuse_mixed(step)
 
@@ -60,11 +90,14 @@ class _Stages:
         """A step that they hold; where it writes at a place that is data alone, 0 is written elsewhere."""
         if not isinstance(item, Step):
             raise self._refusal(f"{', '.join(item.targets)} are a recurrence, and triton has no loop over time yet")
+        item = replace(item, equations=tuple(map(_counted, item.equations)))
         for e in item.equations:
             if e.matrix is not None or e.reduce not in ("none", *ADDED):
                 raise self._refusal(f"triton has no {e.reduce}, as in {show_equation(e)}")
             arrays = [r for r in e.reads if r.name in self.table and r.subscripts]
-            if e.reduced and arrays and not any(self._is_walked(r, e) for r in arrays):
+            sides = [{i for i, _ in some} for some in (e.reduced, e.shown)]
+            mixed = any(all(side & {*indices(r)} for side in sides) for r in arrays)
+            if mixed and not any(self._is_walked(r, e) for r in arrays):
                 said = "reads each element of its arrays many times, as products of matrices and windows do"
                 raise self._refusal(f"{show_equation(e)} {said}; triton has no tiles for that yet")
         first, *others = item.equations
@@ -79,6 +112,24 @@ class _Stages:
         box = (*first.box, (j, self.table[item.target].shape[place]))
         zeros = Equation(item.target, subscripts, "none", ZERO, box, None, first.when)
         return replace(item, equations=(zeros, first))
+
+    def _spread(self, step: Step) -> Step:
+        """The step with terms at places that are data as terms of sums over rows, where the place is the lane."""
+        whole = next((e for e in step.equations if e.reduce == "sum" and e.reduced and e.plain), None)
+
+        def spread(e: Equation) -> Equation:
+            if (
+                whole is None
+                or e.reduced
+                or not any(map(self._is_data, e.subscripts))
+                or not picks(whole, e, rows=True)
+            ):
+                return e
+            pairs = zip(whole.subscripts, e.subscripts, strict=True)
+            where = conjunction([*e.conditions, *(apply("eq", a, b) for a, b in pairs if a is not b)])
+            return replace(e, subscripts=whole.subscripts, reduce="sum", box=whole.box, where=where)
+
+        return replace(step, equations=tuple(map(spread, step.equations)))
 
     def _is_walked(self, element: Ref, e: Equation) -> bool:
         """Whether an equation reads another element at each of its points, but for places that are data."""
@@ -157,6 +208,10 @@ class _Stages:
         """The rows of the kernel that writes it."""
         return frozenset(i for e in step.equations for i, _ in e.box if i not in self.lanes)
 
+    def _in_lanes(self, step: Step) -> bool:
+        """Whether there is another element in each lane."""
+        return any(i in self.lanes for e in step.equations for i in indices(*e.subscripts))
+
     # memory
 
     def _read_elsewhere(self, equations: Sequence[Equation]) -> set[str]:
@@ -170,14 +225,18 @@ class _Stages:
         waiting = [step for step in self.steps if step.target in self.stored]
         done: set[str] = set()
         while waiting:
-            rows = self._rows(next(s for s in waiting if self._is_ready(s, done, set())))
+            first = next(s for s in waiting if self._is_ready(s, done, set()))
             own: set[str] = set()
             for step in waiting:
-                if self._rows(step) == rows and self._is_ready(step, done, own):
+                if self._kind(step) == self._kind(first) and self._is_ready(step, done, own):
                     own.add(step.target)
             waiting = [s for s in waiting if s.target not in own]
-            yield self._kernel(rows, own, done)
+            yield self._kernel(self._rows(first), own, done)
             done |= own
+
+    def _kind(self, step: Step) -> tuple[frozenset[Index], bool]:
+        """What steps of one kernel have in common."""
+        return self._rows(step), step.target in self.apart
 
     def _needed(self, target: str) -> Iterator[str]:
         """What of the steps is read for it, in memory or not."""
@@ -206,12 +265,23 @@ class _Stages:
         return Kernel(box, lanes, steps, results, parts, scattered)
 
 
-def picks(whole: Equation, e: Equation) -> bool:
-    """Whether an equation adds to the element of a row that its subscript names: `grad[i,target[i]]` of `grad[i,j]`."""
+def _counted(e: Equation) -> Equation:
+    """The equation without a sum of equal terms."""
+    equal = [(i, n) for i, n in e.reduced if i not in indices(e.body, *e.conditions)]
+    if e.reduce != "sum" or not equal:
+        return e
+    box = tuple(pair for pair in e.box if pair not in equal)
+    body = apply("mul", product(count(n) for _, n in equal), e.body)
+    return replace(e, body=body, box=box, reduce="sum" if len(equal) < len(e.reduced) else "none")
+
+
+def picks(whole: Equation, e: Equation, rows: bool = False) -> bool:
+    """Whether an equation adds to the element of a row that its subscript names: `grad[i,target[i]]` of `grad[i,j]`; of
+    the sum over all rows, if these are asked for: `grad[target[i]]` beside `grad[j] = sum[i](x[i,j])`."""
     pairs = [*zip(whole.subscripts, e.subscripts, strict=True)]
     moved = [a for a, b in pairs if a is not b]
-    free = {i for i, _ in e.box} <= {*indices(*(b for a, b in pairs if a is b))}
-    return free and not e.reduced and all(isinstance(a, Index) for a in moved)
+    there = {*indices(*(b for a, b in pairs if a is b)), *(i for i, _ in whole.reduced if rows)}
+    return {i for i, _ in e.box} <= there and not e.reduced and all(isinstance(a, Index) for a in moved)
 
 
 def _below(step: Step, readers: Mapping[str, Sequence[Step]]) -> Iterator[Step]:
