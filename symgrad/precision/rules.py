@@ -2,8 +2,8 @@
 
 a to e stand for anything; a sum or product of n terms is met inside of one of more, which keeps the rest, and a
 sum in any multiple of it. `tidy(u)` is u on one line of fraction where that is shorter; `group(u)` is computed by
-itself, whatever it stands beside. What stands in brackets must hold of a name: it is symbolic, that is no number; it is a
-fraction other than halves, or symbolic.
+itself, whatever it stands beside. What stands in brackets must hold of a name: it is symbolic, which is no number, or a
+fraction, which is none of halves.
 
 tests/precision/test_rules.py proves each in balls, at random points of its domain.
 """
@@ -260,8 +260,8 @@ class Rule:
     def holds(self, found: Binding) -> bool:
         for word, name in self.conditions:
             value = found[name]
-            number = value.op == "number"
-            if number and (word == "symbolic" or value.args[0].denominator <= 2):
+            is_number = value.op == "number"
+            if is_number and (word == "symbolic" or value.args[0].denominator <= 2):
                 return False
         return True
 
