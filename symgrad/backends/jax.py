@@ -173,7 +173,7 @@ class _File(FrameworkFile):
 
     def computed(self) -> list[py.Statement]:
         """The statements of forward before its return."""
-        return self.begun(self.lines(), first=self.entered)
+        return self.begun(self.lines(), first=self.entered, kept=self.sizes_kept())
 
     def returned(self) -> list[str]:
         return [g for _, g in self.program.derivative.gradients]

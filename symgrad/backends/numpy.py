@@ -153,7 +153,8 @@ class NumPyFile(WholeFile):
             first += self._in_slices("forward", *inputs, *inputs)
         elif sliced and (calls := self._in_slices("forward", py.Element(INPUTS, (py.integer(0),)), py.Splat(INPUTS))):
             first = [Assign(INPUTS, checked), *calls, Assign(bare(inputs), INPUTS)]
-        return self.begun(NumPyStatements(self._typed(), lambda guard: conditions(guard, {}, None, NEEDS)), first)
+        tree = NumPyStatements(self._typed(), lambda guard: conditions(guard, {}, None, NEEDS))
+        return self.begun(tree, first, kept=self.program.saved_sizes)
 
     def _in_slices(self, word: str, like: Expression, *arguments: Expression) -> list[py.Statement]:
         """The call of a function for slices of its arguments, where arrays are long as this one is."""

@@ -125,12 +125,22 @@ class PythonFile(PythonModule, ABC):
         return name(of) if of in self.forward_sizes() else where_size_is(of, self.sure)
 
     def begun(
-        self, tree: Statements, reserve: Sequence[py.Statement] = (), first: Sequence[py.Statement] = ()
+        self,
+        tree: Statements,
+        reserve: Sequence[py.Statement] = (),
+        first: Sequence[py.Statement] = (),
+        kept: Sequence[str] = (),
     ) -> list[py.Statement]:
-        """The statements of forward before its return; `first` stands behind what refuses sizes."""
-        sizes = [*sized(self.forward_sizes(), self.sure), *refused(self.primal, self.needs)]
-        sizes += counted(self.forward.counts)
-        return [*reserve, *sizes, *([Space()] if sizes else []), *first, *tree.procedure(self.forward.statements)]
+        """The statements of forward before its return; `first` stands behind what refuses sizes.
+
+        kept  the sizes that the return speaks of
+        """
+        lines = tree.procedure(self.forward.statements)
+        refusing, counts = refused(self.primal, self.needs), counted(self.forward.counts)
+        names, words = spoken(first, lines, refusing, counts)
+        read = {*names, *words, *map(pack_name, (*kept, *(r.name for c in self.told for r in refs(c))))}
+        sizes = [*sized([d for d in self.forward_sizes() if pack_name(d) in read], self.sure), *refusing, *counts]
+        return [*reserve, *sizes, *([Space()] if sizes else []), *first, *lines]
 
 
 class TangentFile(PythonFile):
