@@ -12,7 +12,7 @@ _LARGEST = 65536  # elements that a program can hold
 
 _SHORT = 16384  # elements of a row that registers hold; half beside sums of rows
 
-_TILE = 4096  # elements that it takes at a time of a row of any length
+_TILE = 4096  # elements of a long row that a program takes at a time
 
 
 def _refuse(ctx, *_):
