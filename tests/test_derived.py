@@ -317,7 +317,7 @@ def test_derivatives_of_arrays_are_checked(declaration, sizes, to):
 
 
 LINES = [  # formula text, what is derived, language, a line of it
-    ("f(x[n])[i] = x[i]**2", "jacobian", "numpy", "out_by_x[np.arange(n), np.arange(n)] = 2 * x"),
+    ("f(x[n])[i] = x[i]**2", "jacobian", "numpy", "out_by_x[range_n, range_n] = 2 * x"),
     ("f(x[n])[i] = x[i]**2", "jacobian", "c", "out_by_x[i * n + i] = 2.0 * x[i];"),
     ("f(x[n], t[m]: int)[e] = x[t[e]]**2", "jacobian", "numpy", "out_by_x[np.arange(m), t] = 2 * x[t]"),
     ("f(x[n])[i:n-1] = x[i+1]**2", "jacobian", "numpy", "out_by_x[np.arange(n - 1), np.arange(n - 1) + 1] = 2 * x[1:]"),
@@ -328,14 +328,14 @@ LINES = [  # formula text, what is derived, language, a line of it
         "numpy",
         "out_by_x[np.arange(n - 1) + 1, np.arange(n - 1)] = 1",
     ),
-    ("f(x[n])[i] = exp(x[i])/sum[j](exp(x[j]))", "jacobian", "numpy", "out_by_x[np.arange(n), np.arange(n)] += out"),
+    ("f(x[n])[i] = exp(x[i])/sum[j](exp(x[j]))", "jacobian", "numpy", "out_by_x[range_n, range_n] += out"),
     (
         "f(w[k], x[n,k])[i] = tanh(sum[j](x[i,j]*w[j]))",
         "gauss_newton w",
         "numpy",
         "jtj = jacobian.T @ jacobian",
     ),
-    (CHAIN, "hessian", "numpy", "x_by_x[np.arange(n - 1), np.arange(n - 1) + 1] = -400 * x[:-1]"),
+    (CHAIN, "hessian", "numpy", "x_by_x[places, places + 1] = -400 * x[:-1]"),
 ]
 
 

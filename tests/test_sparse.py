@@ -174,7 +174,7 @@ def test_by_some_inputs():
 
 
 MISTAKES = {  # in the text of the band, and the stage that sees it
-    "a place": ([("np.arange(n - 1) + 1", "np.arange(n - 1)")], "witnesses text"),
+    "a place": ([("places + 1", "places")], "witnesses text"),
     "an entry left out": (
         [(", (out_by_x_rows_2, out_by_x_columns_2)", ""), ("out_by_x, out_by_x_2)", "out_by_x)")],
         "witnesses text",

@@ -35,8 +35,9 @@ LINES = [
     ("trace", "torch", "grad_a[..., range_n, range_n] = grad_output[..., None]"),
     # no guard of what divides on every path, or is at least 1, and no condition on an option that is a factor
     ("nll_loss", "numpy", "- sum_loss * grad_output / sum_own**2"),
-    ("focal_loss", "numpy", "* softplus_x * np.where(x >= 0, 1, exp_x) / (1 + exp_x)"),
-    ("focal_loss", "torch", "+ gamma * grad_output * sigmoid_minus_x_to_gamma"),
+    # a sigmoid that is read in a power and beside it has a name
+    ("focal_loss", "numpy", "grad_output * sigmoid_x * sigmoid_x**gamma / math.prod(batch)"),
+    ("focal_loss", "torch", "grad_output * sigmoid_x * sigmoid_x**gamma / math.prod(batch)"),
 ]
 
 

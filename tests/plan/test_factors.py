@@ -12,7 +12,7 @@ PRODUCTS = {  # of `f(x[n,m], s[n], t, u[m])[i,j]`: the formula -> what forward 
     "s[i]*x[i,j]/u[j]": "s[:, None] / u * x",
     "x[i,j]/s[i]": "x / s[:, None]",  # a reciprocal is rounded too
     "2*x[i,j]/s[i]": "2 * x / s[:, None]",
-    "x[i,j] + x[i,j]*t/s[i]": "x + x * t / s[:, None]",  # terms may cancel, and do best as they are written
+    "x[i,j] + x[i,j]*t/s[i]": "((t + s) / s)[:, None] * x",  # terms that cancel are one
     "x[i,j]*t*s[i]": "x * t * s[:, None]",
 }
 
