@@ -34,7 +34,7 @@ TORCH = (
     ("layer_norm", r" +if grad_output is None:\n.*\n", "", "nothing is made"),
     ("two", r"( +)(ctx.save_for_backward)", r"\1ctx.set_materialize_grads(False)\n\1\2", "nothing is made"),
     ("cross_entropy", r"return value.long\(\)", "return value", "integers of another type"),
-    ("causal_mask", r"device=x.device", 'device="cpu"', "arrays of two devices"),
+    ("diagonal", r"device=x.device", 'device="cpu"', "arrays of two devices"),
     ("trace", r"device=grad_output.device", 'device="cpu"', "arrays of two devices"),
     ("softmax", r'"cpu" if tensor.is_meta else ', "", "device meta"),
     ("cross_entropy", r'places.device.type == "cpu" and ', "", "are looked at, where the inputs are on another device"),
