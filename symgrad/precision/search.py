@@ -63,7 +63,7 @@ PAID = 4  # times as much counts what they lose beyond that
 WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
 PROGRESS = 0.1  # bits that a round must gain, of the best form and of all kept together
 RANGE = 2.0  # bits that whatever is saved all over the range counts as, at most: it may cost few operations
-REGIMES = 2.0  # bits lost for which two forms may be printed, one for each sign of a variable
+REGIMES = 2.0  # bits lost for which two forms may be printed, one on each side of 0, 1 or -1
 NEARLY = 0.1  # bits that a form may cost more, if less of what was written changes
 BETTER = 0.25  # bits that the second of two forms must save
 
@@ -369,10 +369,10 @@ class _Search:
         most = dict.fromkeys(orders, LONGER)  # a choice by size is one of two orders, however it is written
         told = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
         found = next(told, None)
-        whole = self.by_sign(self.body if found is None else found)
+        whole = self.by_side(self.body if found is None else found)
         return found if whole is None else whole
 
-    def by_sign(self, form: Expr) -> Expr | None:
+    def by_side(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
         than what it takes more, or less than half. Neither calls what is a number in another domain."""
         if self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
