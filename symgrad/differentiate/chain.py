@@ -22,7 +22,7 @@ from ..expr import (
     values,
     without_sign,
 )
-from ..ir import negation
+from ..ir import negation, unconditional
 from ..ir.signs import NOT_NEGATIVE, POSITIVE, interval_where, is_in
 from ..ops import OPS
 
@@ -51,7 +51,7 @@ def reverse(
         adjoint[root] = combined("add", adjoint.get(root, ZERO), seed)
     order = values(*(root for root, _ in roots), bodies=bodies)
     computed = set(order)
-    sure = _outside_of_branches([root for root, _ in roots], bodies)
+    sure = unconditional(*(root for root, _ in roots), bodies=bodies)
     divisors = {d for n in sure if operator(n) == "div" for d in factors(n.args[1])[0]}
 
     def contribute(node: Expr, g: Expr) -> None:
@@ -81,18 +81,6 @@ def reverse(
             else:
                 contribute(argument, times(g, partial, known, computed, sure))
     return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint and n not in bodies]
-
-
-def _outside_of_branches(roots: Sequence[Expr], bodies: Mapping[Expr, Expr]) -> set[Expr]:
-    """What is computed whatever the conditions of a `where` say."""
-    found, stack = set[Expr](), [*roots]
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            stack += node.args[:1] if operator(node) == "select" else node.args
-            stack += [bodies[node]] if node in bodies else []
-    return found
 
 
 def _with_value(slope: Expr, divisors: Container[Expr]) -> Expr:

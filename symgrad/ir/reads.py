@@ -7,7 +7,8 @@ points than there are; `unconditional` says which nodes certainly are; `reads_of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from ..domain import NOTHING, Domain, Facts
 from ..expr import Apply, Expr, Ref, apply, conjuncts, operators, postorder, preorder
@@ -35,9 +36,10 @@ def asked_before(node: Expr, k: int) -> list[Expr]:
     return conjuncts(condition)
 
 
-def unconditional(*roots: Expr) -> set[Expr]:
-    """The nodes that are evaluated wherever the roots are, whichever branches are selected."""
-    return {*preorder(roots, _certain)}
+def unconditional(*roots: Expr, bodies: Mapping[Expr, Expr] = MappingProxyType({})) -> set[Expr]:
+    """The nodes that are evaluated wherever the roots are, whichever branches are selected; of references that have
+    `bodies`, those in them, too."""
+    return {*preorder(roots, lambda n: (*_certain(n), bodies[n]) if n in bodies else _certain(n))}
 
 
 def _certain(node: Expr) -> Sequence[Expr]:

@@ -46,7 +46,7 @@ from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
 
 LARGEST = 60  # nodes; longer formulas stay as they are
-WRITTEN_OUT = 300  # nodes, where what is shared stands as often as it is read: rules see a formula so
+WRITTEN_OUT = 300  # nodes, where what is shared stands as often as it is read, as rules see it: the library's have 181
 LARGE = 40  # operations; in longer formulas rules are not tried: a search would be longer, too, and end nowhere
 ENOUGH = 0.5  # bits on average, at each kind of points, that are nothing to look for
 SUMS = ("add", "sub")
@@ -57,7 +57,8 @@ GAIN = 1.0  # bits that another form of what somebody wrote must save
 DERIVED = 0.4  # the same of what nobody wrote
 BOUGHT = 0.2  # bits more for each operation that it takes more
 PRICE = 0.03  # bits that an operation costs while forms are compared
-WEIGHTS = {**dict.fromkeys(WHOLE, 1), "near": 0.25, "full": 0.15}  # of kinds of points
+# of kinds of points; what is no number at a tenth of all magnitudes, 64 bits each, loses a bit
+WEIGHTS = {**dict.fromkeys(WHOLE, 1), "near": 0.25, "full": 0.15}
 WORSE = 0.75  # bits that points of one kind may lose for the others
 PAID = 4  # times as much counts what they lose beyond that
 WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
