@@ -285,7 +285,7 @@ CANCELLED = {
         "grad_s": "grad_output[...] * inversion(x[...], s[...])",
         "grad_x": "-grad_output[...] * inversion(s[...], x[...])",
     },
-    "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] / hypot(s[...], x[...]) * inversion(s[...], x[...])"},
+    "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] * inversion(s[...], x[...]) / hypot(s[...], x[...])"},
     "sqrt(k**2 + s**2 - 2*k*s*cos(x))": {
         "grad_k": "grad_output[...] * (k[...] - s[...] + 2 * s[...] * sin(x[...] / 2)**2) / out[...]",
         "grad_x": "grad_output[...] * where(abs(s[...]) > abs(k[...]), s[...] / out[...] * k[...],"

@@ -351,6 +351,10 @@ def neg(a: Expr) -> Expr:
         return a.args[0]
     if isinstance(a, Apply) and a.op == "sub":
         return _apply("sub", a.args[1], a.args[0])
+    if isinstance(a, Apply) and a.op == "select" and ZERO in a.args:
+        condition, *sides = a.args
+        if any(isinstance(side, Apply) and side.op == "neg" for side in sides):
+            return select(condition, *map(neg, sides))
     return _apply("neg", a)
 
 

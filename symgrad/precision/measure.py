@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any
 
-from ..expr import Apply, Const, Expr, Ref, operator, values
+from ..expr import Apply, Const, Expr, Ref, is_exact, operator, values
 from ..expr.nodes import COMPARE, OPPOSITE
 from ..later import flint, mp, mpmath, np
 from ..ops import OPS
@@ -34,6 +34,8 @@ WHOLE = ("practical", "unit", "edges", "saturated")  # kinds that people have: e
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
 UNIT = range(-40, 0)  # of how far a number of the unit interval is from its ends
 TRIED = 4  # times as many points are drawn
+SMALL = (-1.0, 0.0, 0.5, 1.0, 2.0)  # where people look first
+FEW_LEAVES = 3  # variables of a formula that is looked at at all of them
 MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 
 
@@ -324,6 +326,15 @@ def zeros(leaves: Sequence[Expr]) -> Iterator[Point]:
         yield {**start, a: start[b]}
 
 
+def roots_of_bases(body: Expr, leaves: Sequence[Expr]) -> list[Point]:
+    """Points of small numbers where a base is 0 whose exponent is no number."""
+    bases = {n.args[0] for n in values(body) if isinstance(n, Apply) and n.op == "pow" and not is_exact(n.args[1])}
+    if not bases or len(leaves) > FEW_LEAVES:
+        return []
+    points = (dict(zip(leaves, some, strict=True)) for some in itertools.product(SMALL, repeat=len(leaves)))
+    return [at for at in points if any(value_at(base, at) == 0 for base in bases)]
+
+
 def _there(points: Sequence[tuple[str, Point]], leaves: Sequence[Ref], told: Given) -> Sequence[tuple[str, Point]]:
     """The points at which what is known holds."""
     if not told or not points:
@@ -364,7 +375,7 @@ class Sample:
             there = [at for at in zeros(leaves) if any(value_at(d, at) == 0 for d in guards)]
             self.reached = all(any(value_at(d, at) == 0 for at in there) for d in guards)
             self.guarded = [at for at in there if math.isfinite(value_at(body, at))]
-        extra = [("edges", at) for at in self.guarded]
+        extra = [("edges", at) for at in (*self.guarded, *roots_of_bases(body, leaves))]
         for kind, at in _there((*extra, *drawn(leaves, well_scaled, seed)), leaves, told):
             if counts[kind] < KINDS[kind] + len(extra) * (kind == "edges"):
                 balls = Balls(at)

@@ -2,8 +2,8 @@
 
 a to e stand for anything; a sum or product of n terms is met inside of one of more, which keeps the rest, and a
 sum in any multiple of it. `tidy(u)` is u on one line of fraction where that is shorter; `group(u)` is computed by
-itself, whatever it stands beside. What stands in brackets must hold of a name: it is symbolic, which is no number, or a
-fraction, which is none of halves.
+itself, whatever it stands beside. What stands in brackets must hold of a name: it is symbolic, which is no number, a
+fraction, which is none of halves, or large, a whole number beyond those whose differences of powers are written out.
 
 tests/precision/test_rules.py proves each in balls, at random points of its domain.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 
 from ..expr import ref as name_of
@@ -20,7 +20,6 @@ from ..records import dataclass
 from .terms import (
     GROUP,
     MANY,
-    MINUS_ONE,
     ONE,
     Rational,
     Term,
@@ -92,6 +91,7 @@ exp(a)/(b + c*exp(a))**2 -> 1/(b*exp(-a/2) + c*exp(a/2))**2
 exp(a)/expm1(a) -> -1/expm1(-a)
 exp(a)/expm1(a)**2 -> 1/(4*sinh(a/2)**2)
 exp(a)*expm1(b) -> exp(a + b) - exp(a)
+expm1(2*a)*exp(-a) -> 2*sinh(a)
 expm1(2*a)/expm1(a) -> exp(a) + 1
 sqrt(expm1(a)) -> exp(a/2)*sqrt(-expm1(-a))
 expm1(a) + 1 -> exp(a)
@@ -103,13 +103,14 @@ log1p(expm1(a)) -> a
 exp(b*log(a)) -> a**b
 a**b -> exp(b*log(a)) [symbolic b]
 (1 + a)**b -> compound(a, b) [symbolic b]
-compound(a, b) -> (1 + a)**b
+compound(a, b) -> tidy(1 + a)**b
 compound(a, b) - 1 -> compoundm1(a, b)
 (1 + a)**b - 1 -> compoundm1(a, b) [fraction b]
 a**b - 1 -> powm1(a, b) [fraction b]
 a**b - 1 -> powm1(a, b) [symbolic b]
 a**b - c**b -> c**b*compoundm1(tidy((a - c)/c), b) [symbolic b]
 a**b - c**b -> -a**b*compoundm1(tidy((c - a)/a), b) [symbolic b]
+a**b - c**b -> c**b*compoundm1((a - c)/c, b) [large b]
 c*a**b - e*d**b -> d**b*(c*compoundm1(tidy((a - d)/d), b) + group(c - e)) [symbolic b]
 a**b*a**c -> a**(b + c)
 a**b/a**c -> a**(b - c)
@@ -227,6 +228,7 @@ a/(b + c) -> 1/(b/a + c/a)
 1/(a*b) -> (1/a)*group(1/b)
 a/b -> group(a/b)
 a**2/b**2 -> group(a/b)**2
+a**b*c**(-b) -> group(a/c)**b [large b]
 a**2/b -> a*group(a/b)
 a**4/b -> a**2*group(a**2/b)
 a*b + a*c -> a*(b + c)
@@ -242,6 +244,11 @@ exp(-a**2)/erfc(a) -> 1/erfcx(a)
 """
 
 TIDY = "?tidy"  # an operator of rules alone
+CONDITIONS: Mapping[str, Callable[[Term], bool]] = {
+    "symbolic": lambda t: t.op != "number",
+    "fraction": lambda t: t.op != "number" or t.args[0].denominator > 2,
+    "large": lambda t: t.op == "number" and t.args[0].denominator == 1 and t.args[0] > 4,
+}
 FOUND = 12  # ways in which a rule is met at one place, at most
 
 Binding = Mapping[Term, Term]
@@ -258,12 +265,7 @@ class Rule:
     functions: frozenset[str]
 
     def holds(self, found: Binding) -> bool:
-        for word, name in self.conditions:
-            value = found[name]
-            is_number = value.op == "number"
-            if is_number and (word == "symbolic" or value.args[0].denominator <= 2):
-                return False
-        return True
+        return all(CONDITIONS[word](found[name]) for word, name in self.conditions)
 
     def result(self, found: Binding) -> Term:
         """What stands for `before` where its names are these."""
@@ -333,8 +335,9 @@ def matches(pattern: Term, t: Term, found: Binding) -> Iterator[Binding]:
         if pattern is t:
             yield found
     elif pattern.op in ("+", "*"):
-        if pattern.op == "*" and pattern.args[0] is MINUS_ONE and len(pattern.args) == 2:
-            yield from matches(pattern.args[1], negative(t), found)
+        factor, rest = coefficient(pattern)
+        if pattern.op == "*" and (factor == -1 or factor != 1 and rest in NAMES):  # 2*a is met in anything
+            yield from matches(rest, multiply(number(ratio(1, factor)), t), found)
         elif pattern.op == t.op:
             yield from (other for other, left in _some(pattern, t, found) if not left)
     elif pattern.op == "**" and pattern.args[1].op == "number":

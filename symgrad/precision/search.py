@@ -23,6 +23,7 @@ from ..expr import (
     branch,
     factors,
     folded,
+    fraction,
     is_exact,
     one_fraction,
     operator,
@@ -65,7 +66,7 @@ WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
 PROGRESS = 0.1  # bits that a round must gain, of the best form and of all kept together
 RANGE = 2.0  # bits that whatever is saved all over the range counts as, at most: it may cost few operations
 REGIMES = 2.0  # bits lost for which two forms may be printed, one on each side of 0, 1 or -1
-NEARLY = 0.1  # bits that a form may cost more, if less of what was written changes
+NEARLY = 0.1  # bits that a form may cost more, if it is shorter, or less of what was written changes
 BETTER = 0.25  # bits that the second of two forms must save
 
 
@@ -106,7 +107,7 @@ def fewest(
     given: Given = (),
     dear: tuple[Expr, float] | None = None,
 ) -> Expr:
-    """That of several forms of `written` that loses fewest bits; the first where none is better, nor as good and
+    """That of several forms of `written` that loses fewest bits; the first where none is better, nor nearly as good and
     shorter, or nothing tells. The `dear` one must save so many bits more."""
     leaves = tuple(n for n in values(written) if isinstance(n, Ref))
     first = forms[0]
@@ -121,9 +122,9 @@ def fewest(
         if dear is not None:
             costs = [cost + dear[1] * (f is dear[0]) for cost, f in zip(costs, forms, strict=True)]
         lengths = [operations(f, search.free) for f in forms]
-    best = min(range(len(forms)), key=lambda k: (costs[k], lengths[k]))
-    shorter = costs[best] <= costs[0] and lengths[best] < lengths[0]
-    return forms[best] if shorter or costs[best] < costs[0] - BETTER else first
+    least = min(costs)
+    best = min((k for k, cost in enumerate(costs) if cost <= least + NEARLY), key=lambda k: (lengths[k], costs[k]))
+    return forms[best] if lengths[best] < lengths[0] or costs[best] < costs[0] - BETTER else first
 
 
 def _may_lose(nodes: Sequence[Expr]) -> bool:
@@ -328,12 +329,12 @@ class _Search:
             return True
         return price < self.before and saved >= self.gain + BOUGHT * min(most, max(0, count - self.length))
 
-    def saved(self, before: Any, after: Any) -> float:
+    def saved(self, before: Any, after: Any, most: float = RANGE) -> float:
         """The bits that are saved at points of the kind that gains most of those that people have, or all over the
-        range."""
+        range, which counts as `most`."""
         now, was = self.sample.means(after), self.sample.means(before)
         by_kind = [was[k] - now[k] for k in now if WEIGHTS[k] == 1]
-        return max([*by_kind, min(RANGE, _bits(was) - _bits(now))])
+        return max([*by_kind, min(most, _bits(was) - _bits(now))])
 
     def sound(self, t: Term) -> bool:
         """Whether balls agree at some of the points."""
@@ -350,28 +351,30 @@ class _Search:
             self.put_together()
         if hopeful and operations(self.body) <= LARGE:
             self.look()
-        while self.pool:
-            best = min(self.pool, key=lambda t: (self.cost(t), t.size))
-            if self.form(best) is self.body or self.sample.equal(self.form(best), self.body):
-                break
-            del self.pool[best]
-        else:
-            return None
-        near = (self.form(t) for t in self.pool if self.cost(t) <= self.cost(best) + NEARLY and self.sound(t))
-        form = min(near, key=lambda f: (self.changed(f), self.costs(f)), default=self.form(best))
+        form = self.first_choice()
         forms, orders = [form], list[Expr]()
         if hopeful:
             orders = self.ordered(form)
-            forms = [*orders, *self.in_parts(form), form]
+            forms = [*self.beside_factors(form), *orders, *self.in_parts(form), form]
             first = min(map(self.costs, forms))
             as_named = self.ordered(self.named) if self.names else []
             orders += as_named
             forms = [*(f for f in as_named if self.costs(f) < first + BETTER), *forms]
         most = dict.fromkeys(orders, LONGER)  # a choice by size is one of two orders, however it is written
-        told = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
-        found = next(told, None)
+        worthy = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
+        found = next(worthy, None)
         whole = self.by_side(self.body if found is None else found)
         return found if whole is None else whole
+
+    def first_choice(self) -> Expr:
+        """The best of what is worth it, or the form that is there; where several are nearly as good, the one that has
+        most of that."""
+        known = {self.form(t): self.cost(t) for t in self.pool}
+        worthy = (t for t in self.pool if t is self.first or self.worth(self.form(t), self.cost(t)))
+        ranked = sorted(worthy, key=lambda t: (self.cost(t), t.size))
+        best = next((t for t in ranked if t is self.first or self.sample.equal(self.form(t), self.body)), self.first)
+        near = [self.form(t) for t in ranked if self.cost(t) <= self.cost(best) + NEARLY and self.sound(t)]
+        return min(near, key=lambda f: (self.changed(f), known[f]), default=self.form(best))
 
     def by_side(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
@@ -412,7 +415,8 @@ class _Search:
         return sum(n not in self.own for n in values(form))
 
     def in_parts(self, form: Expr) -> list[Expr]:
-        """A form with the terms of its sums, and what functions are applied to, in better forms, each for itself."""
+        """A form with the terms of its sums, and what functions are applied to, in better forms, each for itself; not
+        for numbers that nobody has, as another part of it takes them."""
         if self.bits(self.sample.lost(form)) < self.gain:
             return []
         outer = (n for n in values(form) if isinstance(n, Apply) and (n.op in SUMS or OPS[n.op].cost >= CALL))
@@ -423,12 +427,30 @@ class _Search:
             if self.saved_by(t, form) >= self.gain
             and (new := better(t, self.moderate, self.free, self.gain)) is not None
         }
-        if not found:
-            return []
         new = transform(form, lambda n: found.get(n, n))
+        return [new] if self.buys(form, new, most=0) else []
+
+    def beside_factors(self, form: Expr) -> list[Expr]:
+        """A product, its factors that call a function in a better form, for themselves: with fewer factors a search
+        comes further."""
+        if self.bits(self.sample.lost(form)) < self.gain:
+            return []
+        sides = factors(form)
+        plain, calling = ([[n for n in side if _calls(n) is calls] for side in sides] for calls in (False, True))
+        alone = fraction(*calling)
+        if not any(plain) or sum(map(len, calling)) < 2 or operations(alone) >= operations(self.body):
+            return []
+        found = better(alone, self.moderate, self.free, self.gain)
+        if found is None:
+            return []
+        new = self.printed(fraction(*(a + b for a, b in zip(plain, factors(found), strict=True))))
+        best = min((new, *self.ordered(new)), key=self.costs)
+        return [best] if self.buys(form, best) else []
+
+    def buys(self, form: Expr, new: Expr, most: float = RANGE) -> bool:
+        """Whether what a form takes more than another is paid for; `most` as in `saved`."""
         longer = max(0, operations(new, self.free) - operations(form, self.free))
-        saved = self.saved(self.sample.lost(form), self.sample.lost(new))
-        return [new] if saved >= self.gain + BOUGHT * longer else []
+        return self.saved(self.sample.lost(form), self.sample.lost(new), most) >= self.gain + BOUGHT * longer
 
     def saved_by(self, part: Expr, form: Expr) -> float:
         """The bits that would be saved if one part of a form were exact."""
@@ -541,6 +563,10 @@ def _domains(form: Expr) -> set[str]:
 
 def _bare(node: Expr) -> Expr:
     return node if (divisor := unguarded_divisor(node)) is None else divisor
+
+
+def _calls(form: Expr) -> bool:
+    return any(isinstance(n, Apply) and OPS[n.op].cost >= CALL for n in values(form))
 
 
 @lru_cache(4096)

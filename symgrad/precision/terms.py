@@ -71,6 +71,7 @@ def leaf(node: Expr) -> Term:
     return _term("leaf", node)
 
 
+STRUCTURE = ("number", "leaf", "+", "*", "**")  # operators that are no functions
 ZERO, ONE, MINUS_ONE, HALF = number(0), number(1), number(-1), number(Fraction(1, 2))
 
 
@@ -222,7 +223,7 @@ def function(name: str, *args: Term) -> Term:
 @lru_cache(MANY)
 def functions_in(t: Term) -> frozenset[str]:
     """The names of the functions that are called in it."""
-    own = frozenset() if t.op in ("number", "leaf", "+", "*", "**") else frozenset({t.op})
+    own = frozenset() if t.op in STRUCTURE else frozenset({t.op})
     return own.union(*map(functions_in, t.parts))
 
 
@@ -405,10 +406,17 @@ def _signs(terms: Iterable[Term]) -> list[tuple[Term, Rational]]:
 
 def _product(t: Term) -> Expr:
     above, below = sides(t)
-    above.sort(key=lambda f: 0 if f.op == "number" else 1 if f.op == GROUP else 2)  # a quotient in front stays one
+    above.sort(key=_place)
     if above and above[0].op == "number" and above[0].args[0] < 0:
         return -expression(negative(t))
     return fraction(_powers(above), [product(_powers(below))] if below else ())
+
+
+def _place(factor: Term) -> int:
+    """Numbers come first, and a quotient, which stays one there; functions last: 2*a*sinh(t)."""
+    if factor.op == GROUP:
+        return 1 if sides(factor.args[0])[1] else 2
+    return 0 if factor.op == "number" else 2 if factor.op in STRUCTURE else 3
 
 
 def _powers(side: Iterable[Term]) -> list[Expr]:

@@ -69,7 +69,8 @@ def with_cancelled(
                 (
                     f
                     for f in spoken
-                    if _no_index(f) and fewest((substitute(f, known), best), best, well_scaled, shared) is not best
+                    if _no_index(f)
+                    and fewest((substitute(f, known), best), best, well_scaled, {*shared, *known.values()}) is not best
                 ),
                 best,
             )
