@@ -28,8 +28,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ import numpy as np
 
 from symgrad import parse, pipeline
 
+from .generating import WORK
 from .printed_c import Call, Content, as_one_file, calls, point_functions, printed
 from .work import POINTS, ROWS, Row, declared
 
@@ -48,7 +50,11 @@ PROCESSOR = ("-march=x86-64-v3",) if platform.machine() in ("x86_64", "AMD64") e
 FLAGS = ("-O3", "-fopenmp-simd", "-fno-trapping-math", "-g1", *PROCESSOR)
 GROWTH = 1.10  # more than this is a failure
 RUN = ("ba", "arm_batch", "quadrotor", "softmax_ce", "layer_norm", "gelu", "chain", "conv2d", "attention", "linear_64")
-PRINTED = ("ba", "arm", "quadrotor", "softmax_ce", "chain", "conv2d", "gmm")
+TENSORS_AND_POINTS = ("ba", "arm", "quadrotor", "softmax_ce", "chain", "conv2d", "gmm")
+PRINTED: dict[str, Callable[[], Any]] = {
+    **{name: partial(declared, ROWS[name].formula) for name in TENSORS_AND_POINTS},
+    **{name: WORK[name].declare for name in ("recurrence", "shared")},
+}
 
 TARGETS = ("numpy", "c")
 
@@ -154,15 +160,15 @@ def _array(name: str, a: Any) -> str:
     return f"static {kind} {name}[{max(a.size, 1)}] = {{{', '.join(map(repr, np.ravel(a).tolist()))}}};"
 
 
-def generated(row: Row) -> int:
+def generated(name: str) -> int:
     """Calls of Python and C functions from a declaration to its text in NumPy and C, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.speed.counts", "--printing", row.name]
+    command = [sys.executable, "-m", "benchmarks.speed.counts", "--printing", name]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     done = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
     return int(done.stdout)
 
 
-def _calls_of_printing(row: Row) -> int:
+def _calls_of_printing(declare: Callable[[], Any]) -> int:
     """In this process; what is imported late is imported before."""
     import_module("sympy")
     for to in TARGETS:
@@ -170,7 +176,7 @@ def _calls_of_printing(row: Row) -> int:
     profile = cProfile.Profile()
     profile.enable()
     for to in TARGETS:
-        pipeline.printed(declared(row.formula), to)
+        pipeline.printed(declare(), to)
     profile.disable()
     return sum(entry.callcount for entry in profile.getstats())
 
@@ -202,7 +208,7 @@ def counted() -> Counts:
     """All of them."""
     with ThreadPoolExecutor(2) as pool:
         run = dict(zip(RUN, pool.map(lambda name: instructions(ROWS[name]), RUN), strict=True))
-        calls = dict(zip(PRINTED, pool.map(lambda name: generated(ROWS[name]), PRINTED), strict=True))
+        calls = dict(zip(PRINTED, pool.map(generated, PRINTED), strict=True))
     return {"run": run, "generated": {name: {"calls": n} for name, n in calls.items()}}
 
 
@@ -234,10 +240,10 @@ def _shown(stored: Mapping[str, Any]) -> str:
 def main() -> None:
     read = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     read.add_argument("--update", action="store_true", help="write counts.json")
-    read.add_argument("--printing", choices=ROWS, help=argparse.SUPPRESS)
+    read.add_argument("--printing", choices=PRINTED, help=argparse.SUPPRESS)
     asked = read.parse_args()
     if asked.printing:
-        print(_calls_of_printing(ROWS[asked.printing]))
+        print(_calls_of_printing(PRINTED[asked.printing]))
         return
     if lacks := missing():
         sys.exit(lacks)
