@@ -19,6 +19,7 @@ from symgrad.verify.approximations import APPROXIMATED, points
 TEXTS = {
     "scaled": "scaled(x, a, b, c) = tanh(a*x + b)*sigmoid(c*x)",
     "softmax": "softmax(x[n]): out[i] = exp(x[i]) / sum[j](exp(x[j]))",
+    "scaled_matrix": "scaled_matrix(x[n,d]): out[i,j] = x[i,j] / sqrt(sum[k,l](x[k,l]**2) + 1)",
     "rows": "rows(x[n,d]): out[i,j] = exp(x[i,j]) / sum[k](exp(x[i,k]))",
     "columns": "columns(x[n,d]): out[i,j] = x[i,j] / sum[k](x[k,j]**2 + 1)",
     "picked": "picked(x[n,d], t[n]: int): out[i] = x[i,t[i]]**2",
@@ -43,7 +44,11 @@ def test_kernels_agree_and_are_operators(name):
     assert report.ok, report
 
 
-@pytest.mark.parametrize("name", [*"columns picked added rounded normal kept mse_loss batch_norm cross_layer".split()])
+@pytest.mark.parametrize(
+    "name",
+    "columns picked added rounded normal kept scaled_matrix mse_loss binary_cross_entropy batch_norm "
+    "cross_layer".split(),
+)
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
     report = sg.check(declared(name), to="triton")
@@ -74,6 +79,7 @@ def test_functions_that_triton_lacks_are_as_exact_as_in_c(function, bits, real):
 SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9)
 SHAPES = {
     "gelu": lambda n: [(n,)],
+    "softmax": lambda n: [(n,)],
     "rows": lambda n: [(3, n)],
     "rms_norm": lambda n: [(2, n), (n,)],
     "layer_norm": lambda n: [(2, n), (n,), (n,)],
