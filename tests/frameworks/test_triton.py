@@ -144,7 +144,7 @@ def test_reductions_that_follow_each_other_take_one_walk(formula, monkeypatch):
     f = sg.parse(formula)
     ((_, text),) = sg.generate(f, to="triton", check=False).items()
     forward, _, _ = text.partition("def _backward")
-    assert forward.count("for start in range(0, d, BLOCK_J):") == WALKS[formula]
+    assert forward.count("for start in range(") == WALKS[formula]
     assert WALKS[formula] > 1 or sg.check(f, to="triton").ok
 
 
@@ -183,6 +183,7 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("rows", "j = start + tl.arange(0, BLOCK_J)", "j = tl.arange(0, BLOCK_J)"),
     ("rows", "in range(0, d, BLOCK_J)", "in range(0, d - 1, BLOCK_J)"),
     ("rows", "in range(0, d, BLOCK_J)", "in range(0, d, 2 * BLOCK_J)"),
+    ("rows", "* BLOCK_J, -BLOCK_J", "* BLOCK_J, 0"),
     ("layer_norm", "start * (", "0 * ("),
     ("layer_norm", "tl.minimum(start + BLOCK_J, d)", "(start + BLOCK_J)"),
     ("layer_norm", "tl.program_id(1) * BLOCK_J + ", ""),
