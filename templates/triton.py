@@ -118,3 +118,11 @@ def _tanh(x):
     t = _expm1(-2.0 * tl.abs(x))
     y = -t / (t + 2.0)
     return tl.where(x < 0.0, -y, tl.where(x == 0.0, x, y))
+
+
+@triton.jit
+def _rint(x):
+    """The nearest integer to x, of two the even one; an infinite x is what its floor is."""
+    low = tl.floor(x)
+    odd = tl.floor(low / 2) != low / 2
+    return low + tl.where((x - low > 0.5) | (x - low == 0.5) & odd, 1.0, 0.0)

@@ -158,14 +158,18 @@ def with_numpy():
 WAYS = {"torch modules": with_torch_modules, "torch Functions": with_torch_functions, "numpy": with_numpy}
 
 
-def curves(ways=WAYS):
-    """{way: its losses}, from the same weights on the same batches."""
+def drawn(steps=STEPS, batch=BATCH):
+    """The first weights, and the batches."""
     rng = np.random.default_rng(0)
     codes = np.array([VOCABULARY.index(character) for character in TEXT])
     windows = np.lib.stride_tricks.sliding_window_view(codes, CONTEXT + 1)
-    drawn = windows[rng.integers(0, len(windows), (STEPS, BATCH))]
-    batches = [(window[:, :-1], window[:, 1:]) for window in drawn]
-    weights = first_weights(rng)
+    chosen = windows[rng.integers(0, len(windows), (steps, batch))]
+    return first_weights(rng), [(window[:, :-1], window[:, 1:]) for window in chosen]
+
+
+def curves(ways=WAYS):
+    """{way: its losses}, from the same weights on the same batches."""
+    weights, batches = drawn()
     return {way: train(WAYS[way](), weights, batches, adam(RATE)) for way in ways}
 
 

@@ -1,4 +1,4 @@
-"""What both examples share: reading printed files, two optimizers, the loop over batches, a table of the losses.
+"""What the examples share: reading printed files, two optimizers, the loop over batches, a table of the losses.
 
 A way is a function (weights, batch) -> (loss, gradients); weights and gradients are lists of NumPy arrays. What updates
 the weights is written once, here, so that two ways differ in their loss and their gradients alone.
@@ -14,7 +14,12 @@ GENERATED = Path(__file__).parents[2] / "generated"
 
 def generated(name, target):
     """The module generated/NAME/NAME_TARGET.py."""
-    spec = importlib.util.spec_from_file_location(f"{name}_{target}", GENERATED / name / f"{name}_{target}.py")
+    return module_of(GENERATED / name / f"{name}_{target}.py")
+
+
+def module_of(path):
+    """The module that a file is."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -33,11 +33,18 @@ NAN_TOO = Word("tl.PropagateNan.ALL")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an expression is in a kernel: its tree, its type, and whether it is plain."""
+    """What an expression is in a kernel: its tree, its type, whether it is plain, and whether it is a choice of plain
+    numbers, which triton makes a tensor of float32."""
 
     tree: Expression
     dtype: Dtype
     plain: bool = False
+    single: bool = False
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is a tensor of the type in which the kernel computes."""
+        return self.dtype == Dtype.REAL and not (self.plain or self.single)
 
 
 def language(node: Expr) -> Expr:
@@ -94,7 +101,7 @@ class Expressions:
     def _real(self, value: Value) -> Expression:
         """A real number as a tensor."""
         if not value.plain:
-            return value.tree if value.dtype == Dtype.REAL else call("tl.cast", value.tree, self.real)
+            return value.tree if value.is_real else call("tl.cast", value.tree, self.real)
         return call("tl.full", py.Several(()), value.tree, self.real)
 
     def _apply(self, node: Apply, args: list[Value]) -> Value:
@@ -136,7 +143,7 @@ class Expressions:
 
     def _beside_each_other(self, args: list[Value]) -> list[Value]:
         """Operands of an operator of real numbers: where none of them is a tensor of these, integers become such."""
-        if any(a.dtype == Dtype.REAL and not a.plain for a in args):
+        if any(a.is_real for a in args):
             return [self._counted(a) if a.dtype == Dtype.BOOL else a for a in args]
         return [a if a.plain else self._counted(a) for a in args]
 
@@ -153,7 +160,8 @@ class Expressions:
         kinds = {b.dtype for b in branches}
         if Dtype.REAL in kinds or Dtype.INT in kinds and all(b.plain for b in branches):
             inner = [self._branch(b) for b in branches]
-            return Value(call("tl.where", condition.tree, *inner), Dtype.REAL)
+            single = all(b.plain and _is_short(b) for b in branches)
+            return Value(call("tl.where", condition.tree, *inner), Dtype.REAL, single=single)
         kind = Dtype.INT if Dtype.INT in kinds else Dtype.BOOL
         return Value(call("tl.where", condition.tree, *(b.tree for b in branches)), kind)
 

@@ -58,8 +58,8 @@ class KernelText:
             self.elements.begin_row()
         for step in () if kernel.walks else kernel.steps:
             self._step(step)
-        for walk in kernel.walks:
-            self._walk(walk)
+        for number, walk in enumerate(kernel.walks):
+            self._walk(walk, back=number % 2 == 1)
         if kernel.strided:
             first.lines.append(self.lanes.rows_of_program(_merged(self.elements.every.lines)))
         body = self.lanes.needed([*_merged(first.lines), *_merged(self.last)])
@@ -99,8 +99,8 @@ class KernelText:
 
     # what is computed
 
-    def _walk(self, walk: Walk) -> None:
-        """One way along the lanes; what is reduced on it is kept at its end."""
+    def _walk(self, walk: Walk, back: bool) -> None:
+        """One way along the lanes, or back; what is reduced on it is kept at its end."""
         for step in walk.before:
             self._step(step)
         if not walk.steps:
@@ -114,9 +114,9 @@ class KernelText:
         self.walk = None
         match lines:
             case [If(condition, body, [])]:  # which is known when the kernel is compiled
-                self.scope.lines.append(If(condition, [self.lanes.walk(body)]))
+                self.scope.lines.append(If(condition, [self.lanes.walk(body, back)]))
             case _:
-                self.scope.lines.append(self.lanes.walk(lines))
+                self.scope.lines.append(self.lanes.walk(lines, back))
         for step in filter(self.kernel.reduces, walk.steps):
             with _Under(self, step.when):
                 self._keep(step, Name(step.target), step.equations[0])

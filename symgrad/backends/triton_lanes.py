@@ -109,10 +109,14 @@ class Lanes:
             lines.append(Assign(self._mask_of(i), Operation("lt", (Name(i.name), self.place(extent)))))
         return lines
 
-    def walk(self, body: Sequence[py.Statement]) -> py.For:
-        """The body for one block of lanes after the other."""
-        steps = call("range", py.integer(0), self.place(self.total), self.size)
-        return py.For(START, steps, [*self.block_at(START), *body])
+    def walk(self, body: Sequence[py.Statement], back: bool = False) -> py.For:
+        """The body for one block of lanes after the other; or back from the last one, of which most is in a cache."""
+        total, size = self.place(self.total), self.size
+        steps: tuple[Expression, ...] = py.integer(0), total, size
+        if back:
+            blocks = Operation("floordiv", (Operation("sub", (total, py.integer(1))), size))
+            steps = Operation("mul", (blocks, size)), Operation("neg", (size,)), Operation("neg", (size,))
+        return py.For(START, call("range", *steps), [*self.block_at(START), *body])
 
     def rows_of_program(self, body: Sequence[py.Statement]) -> py.For:
         """The body for every n-th row."""

@@ -89,10 +89,10 @@ _ROOT_OF_SUM = Helper(
 )
 
 
-def _logarithm(name: str, base: int, value: Any, twin: Callable[[Any], Any]) -> Op:
+def _logarithm(name: str, base: int, value: Any, twin: Callable[[Any], Any], **columns: Any) -> Op:
     return function(name, lambda x, y: 1 / (x * apply("log", base)), twin, lambda x: log(x) / value(), domain="x > 0",
                     inside=(1,), monotone=1, single=True,
-                    ball=lambda x: x.log() / flint.arb(base).log())  # fmt: skip
+                    ball=lambda x: x.log() / flint.arb(base).log(), **columns)  # fmt: skip
 
 
 def _inverse(name: str, slope: Callable[[Expr, Expr], Expr], **columns: Any) -> Op:
@@ -127,7 +127,7 @@ ELEMENTARY: tuple[Op, ...] = (
              spell={"triton": "tl.log", "c batches": "vector_log"}, single=True),
     function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=(0,), monotone=1,
              spell={"jax": "_log1p", "triton": "_log1p", "c batches": "vector_log1p"}, single=True),
-    _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2)),
+    _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2), spell={"triton": "tl.log2"}),
     _logarithm("log10", 10, lambda: mp.ln10, lambda x: sympy.log(x) / sympy.log(10)),
     # log(x / y) where x / y need not be in the range
     Op("log_ratio", 2, real(lambda x, y: log(x / y)), lambda x, y, result: (1 / x, -1 / y),

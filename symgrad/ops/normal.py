@@ -42,6 +42,12 @@ def _gauss(x: Expr) -> Expr:
     return _exp(-(x**2) / 2) / _root(2 * _pi)
 
 
+def _by_tail(x: Expr) -> Expr:
+    """erfc(x), by what is left of it far out."""
+    tail = apply("bell", x) * apply("erfcx", apply("abs", x))
+    return select(apply("lt", x, 0), 2 - tail, tail)
+
+
 def _bits(x: Expr, most: int) -> Expr:
     """x with four bits after the point, and no larger than `most`, beyond which exp(-x**2) underflows."""
     return apply("rint", 16 * apply("minimum", x, most)) / 16
@@ -219,18 +225,20 @@ def _tail_in_balls(x: Any) -> Any:
 NORMAL: tuple[Op, ...] = (
     # exp(-x**2) and exp(-x**2/2) of inputs; torch and JAX, which are used with few digits, have no function for them
     function("bell", lambda x, y: -2 * x * y, lambda x: sympy.exp(-(x**2)), _bell_value,
-             spell={"numpy": "_bell", "jax": "", "c": "bell", "c batches": "vector_bell"},
+             spell={"numpy": "_bell", "triton": "_bell", "jax": "", "c": "bell", "c batches": "vector_bell"},
              helper=_in_two_factors(halved=False), expand=lambda x: _exp(-(x**2)), nonnegative=True, series=False,
              ball=lambda x: (-x * x).exp()),
     function("normal_bell", lambda x, y: -x * y, lambda x: sympy.exp(-(x**2) / 2),
              lambda x: _bell_value(x / mp.sqrt(2)),
-             spell={"numpy": "_normal_bell", "jax": "", "c": "normal_bell", "c batches": "vector_normal_bell"},
+             spell={"numpy": "_normal_bell", "triton": "_normal_bell", "jax": "", "c": "normal_bell",
+                    "c batches": "vector_normal_bell"},
              helper=_in_two_factors(halved=True), expand=lambda x: _exp(-(x**2) / 2), nonnegative=True, series=False,
              ball=lambda x: (-x * x / 2).exp()),
     function("erf", lambda x, y: 2 * apply("exp", -(x**2)) / apply("sqrt", _pi),
              spell={**special("erf"), "triton": "tl.erf"}, monotone=1),
     function("erfc", lambda x, y: -2 * apply("exp", -(x**2)) / apply("sqrt", _pi),
-             spell={**special("erfc"), "c batches": "vector_erfc"}, nonnegative=True, monotone=-1),
+             spell={**special("erfc"), "c": "erfc", "c batches": "vector_erfc"}, expand=_by_tail, nonnegative=True,
+             monotone=-1),
     function("erfcx", lambda x, y: 2 * x * y - 2 / _root(_pi), lambda x: sympy.exp(x**2) * sympy.erfc(x), _scaled,
              spell={**everywhere("erfcx"), **special("erfcx")}, helper=_ERFCX, nonnegative=True, monotone=-1,
              ball=lambda x: (x * x).exp() * x.erfc()),

@@ -315,14 +315,10 @@ def divided_once(equations: Sequence[Equation], tensors: dict[str, Tensor], name
     """A sum of quotients by one number as the quotient of the sum: a loop then divides once, not at every step."""
     result: list[Equation] = []
     for e in equations:
-        body = e.body
         reduced = {i for i, _ in e.reduced}
         here = e.plain and e.where is None or e.fills(tensors[e.target])  # the quotient is written on no condition
-        if not (e.reduce == "sum" and reduced and here and isinstance(body, Apply) and body.op == "div"):
-            result.append(e)
-            continue
-        above, below = body.args
-        if set(indices(below)) & reduced or any(r.subscripts for r in refs(below)):
+        above, below = _quotient(e.body) if e.reduce == "sum" and reduced and here else (e.body, ONE)
+        if below is ONE or set(indices(below)) & reduced or any(r.subscripts for r in refs(below)):
             result.append(e)
             continue
         word = e.target.removeprefix("mean_")
@@ -332,6 +328,20 @@ def divided_once(equations: Sequence[Equation], tensors: dict[str, Tensor], name
         result.append(replace(e, target=name, body=above))
         result.append(Equation(e.target, e.subscripts, "none", total / below, e.shown, None, e.when))
     return result
+
+
+def _quotient(node: Expr) -> tuple[Expr, Expr]:
+    """What is divided, and by what; of a product, what one of its factors is divided by."""
+    if isinstance(node, Apply) and node.op == "div":
+        return node.args[0], node.args[1]
+    if isinstance(node, Apply) and node.op == "neg":
+        first, below = _quotient(*node.args)
+        return -first, below
+    if isinstance(node, Apply) and node.op == "mul":
+        a, b = node.args
+        (first, below), (second, other) = _quotient(a), _quotient(b)
+        return (first * b, below) if below is not ONE else (a * second, other)
+    return node, ONE
 
 
 def tidied(equations: Iterable[Equation]) -> list[Equation]:

@@ -32,9 +32,10 @@ def kernels(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
     kept = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
     stages = _Stages(program, procedure, kept)
     short = long = [*stages.found()]
-    if stages.sums_kept:
+    if stages.sums_kept or stages.one_row:
         long = [*_Stages(program, procedure, kept, apart=True).found()]
-    short = [b if is_free(b := in_blocks(kernel)) else kernel for kernel in short]
+    if not stages.one_row:
+        short = [b if is_free(b := in_blocks(kernel)) else kernel for kernel in short]
     long = [*map(in_blocks, long)]
     first = _in_common(short, long)
     last = _in_common(short[first:][::-1], long[first:][::-1])
@@ -56,7 +57,8 @@ class _Stages:
     parts      the sums over rows
     scattered  what is added up at places that are data
     stored     what must be in memory: `kept` in the end, or for the reader of another element or of a whole sum
-    lanes      the indices that are in full in a program
+    lanes      the indices that are in full in a program; none apart where there is
+    one_row    and nothing else: a long one is left to many programs
     sums_kept  the sums over rows, lane by lane
     apart      those that have kernels of their own: registers hold no long row of them
     """
@@ -73,6 +75,9 @@ class _Stages:
         self.order = [i for e in equations for i, _ in e.box]
         self.extents = box_of(equations)
         self.lanes = self._lanes()
+        self.one_row = bool(self.lanes) and {*self.extents} == {*self.lanes}
+        if apart and self.one_row:
+            self.lanes = []
         self.parts = {s.target for s in self.steps if any(self._over_rows(e) for e in s.equations)}
         self.scattered = {s.target for s in self.steps if self._is_scattered(s)}
         self.moved = self._read_elsewhere(equations)
