@@ -15,6 +15,8 @@ from .loaded import Loaded, of_program
 
 sparse: Any = Later("scipy.sparse")
 
+FEW = 16  # elements of a block of Pallas, in a check
+
 
 class _Framework(Loaded, ABC):
     """`forward`, `backward` and the functions beside them on NumPy arrays; every other name is that of the printed
@@ -256,6 +258,29 @@ class JaxArtefact(JaxValues):
         for k, gradient in zip(moving, gradients, strict=True):
             found[k] = np.array(gradient) if needs[k] else None
         return tuple(found)
+
+
+class PallasArtefact(JaxArtefact):
+    """Printed Pallas, whose kernels are interpreted: in blocks of few elements, so that few are several blocks, and with
+    rows that are long in every other call."""
+
+    language = "pallas"
+    operations = 300  # in a call at real sizes: of an interpreted kernel each takes some time
+
+    def __init__(self, program: Program, module: ModuleType) -> None:
+        super().__init__(program, module)
+        self._calls = 0
+
+    def _prepared(self, primal: Function, inputs: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, ...]:
+        *found, seen = super()._prepared(primal, inputs, options)
+        few = all(a is None or a.size <= FEW for a in found[0])
+        self._calls += 1
+        self.within(_BLOCK=FEW if few else 64 * FEW, _TILE=4 if few else 16 * FEW, _SHORT=0 if self._calls % 2 else 16384)
+        return *found, (*seen, self._calls % 2)
+
+    def within(self, **sizes: Any) -> None:
+        """Set how many elements a program has."""
+        vars(self.module).update(**{"_WIDTH": 4, **sizes})
 
 
 def _ones(result: Any) -> Any:

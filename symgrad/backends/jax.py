@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 from ..errors import TargetError, UnsupportedError
@@ -98,14 +98,23 @@ class _File(FrameworkFile):
         """The file as a tree."""
         pair = [self._public(), *self.functions()] if self.program.pair else []
         body: list[Def | py.Statement] = [*pair, *(f for file in self.beside for f in file.printed())]
-        helpers, used = self.completed(body, self.input_helpers(), handwritten("jax"))
-        python = [*(["functools"] if self.options else []), *(["math"] if "math" in used else [])]
+        helpers, used = self.completed(body, self.input_helpers(), self.handwritten)
+        python = [m for m in ("functools", "math") if m in used]
+        exported = tuple(f.name for f in body if isinstance(f, Def) and f.public)
+        users = primitives.imports(used, "jax", primitives.of(self.program))
+        groups = (tuple(map(Import, python)), tuple(self.imports(used)), users)
+        return Module(tuple(header), groups, exported, (*body, *helpers))
+
+    @property
+    def handwritten(self) -> Mapping[str, py.Verbatim]:
+        """What is written by hand, by name."""
+        return handwritten("jax")
+
+    def imports(self, used: Collection[str]) -> list[Import]:
+        """What the words of the file are imported from."""
         modules = [Import(m, source=MODULES.get(m, "jax.scipy")) for m in sorted(SCIPY) if m in used]
         numpy = [Import("numpy", "np")] if "np" in used else []
-        exported = tuple(f.name for f in body if isinstance(f, Def) and f.public)
-        imports = (Import("jax"), Import("jax.numpy", "jnp"), *numpy, *modules)
-        users = primitives.imports(used, "jax", primitives.of(self.program))
-        return Module(tuple(header), (tuple(map(Import, python)), imports, users), exported, (*body, *helpers))
+        return [Import("jax"), Import("jax.numpy", "jnp"), *numpy, *modules]
 
     def _public(self) -> Def:
         """The function that users call."""

@@ -214,6 +214,8 @@ class Op:
         if language == "jax" and language not in self.spell:
             word = self.spell.get("numpy")
             return None if word is None else word.replace("np.", "jnp.")
+        if language == "pallas" and language not in self.spell:  # kernels have what those of triton have
+            return (self.word("jax") or f"jnp.{self.name}") if "triton" in self.spell else None
         return self.spell.get(language) or None
 
 
@@ -316,4 +318,5 @@ def special(name: str) -> dict[str, str]:
 
 def everywhere(name: str) -> dict[str, str]:
     """The spelling of what no language has."""
-    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "triton": f"_{name}", "c": name}
+    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "triton": f"_{name}", "pallas": f"_{name}",
+            "c": name}
