@@ -270,17 +270,23 @@ class PallasArtefact(JaxArtefact):
     def __init__(self, program: Program, module: ModuleType) -> None:
         super().__init__(program, module)
         self._calls = 0
+        self.printed = {n: value for n, value in vars(module).items() if n in ("_BLOCK", "_WIDTH", "_TILE", "_SHORT")}
 
     def _prepared(self, primal: Function, inputs: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, ...]:
         *found, seen = super()._prepared(primal, inputs, options)
-        few = all(a is None or a.size <= FEW for a in found[0])
+        most = FEW if all(a is None or a.size <= FEW**2 for a in found[0]) else FEW**2
         self._calls += 1
-        self.within(_BLOCK=FEW if few else 64 * FEW, _TILE=4 if few else 16 * FEW, _SHORT=0 if self._calls % 2 else 16384)
+        self.within(_BLOCK=most, _WIDTH=4, _TILE=most // 4, _SHORT=0 if self._calls % 2 else FEW**4)
         return *found, (*seen, self._calls % 2)
 
-    def within(self, **sizes: Any) -> None:
+    def within(self, **sizes: int) -> None:
         """Set how many elements a program has."""
-        vars(self.module).update(**{"_WIDTH": 4, **sizes})
+        vars(self.module).update(sizes)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """How many it has."""
+        return {n: getattr(self.module, n) for n in self.printed}
 
 
 def _ones(result: Any) -> Any:

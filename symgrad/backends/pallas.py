@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..expr import Expr, Index, Ref, indices, product, ref, substitute
-from ..ir import Dtype, Equation, Tensor, When
+from ..expr import Apply, Expr, Index, Ref, apply, indices, product, ref, substitute
+from ..ir import Dtype, Tensor, When
 from ..plan import Program
 from ..plan.arrays.commands import Guard
 from ..plan.kernels import Kernel, kernels
@@ -26,14 +26,14 @@ from .jax import Jax
 from .jax import _File as JaxFile
 from .options import PAIR
 from .pallas_kernel import BlockText, KernelExpressions
-from .python_sizes import is_pack, shape, size
+from .python_sizes import axis, is_pack, shape, size
 from .python_statements import is_given, named, present
 from .triton_elements import Surroundings
 from .triton_expressions import Value
 from .triton_kernel import parts_of, texts
 
 Choice = tuple[list[BlockText], list[BlockText]]  # of rows that a program takes at once, and of others
-REAL, DTYPE = Word("real"), Word("dtype")
+REAL, DTYPE, KERNEL, WAY = Word("real"), Word("dtype"), Word("kernel"), Word("way")
 
 
 class Pallas(Jax):
@@ -131,22 +131,30 @@ class _File(JaxFile):
         return [*types, *([Assign(REAL, call("_wide", DTYPE))] if "real" in used else []), *lines]
 
     def _chosen(self, choice: Choice, which: str) -> list[py.Statement]:
+        """The launches of rows that are taken at once, or of others; once, if all else is the same."""
+        short, long = choice
         ways = [[line for text in texts for line in self._launch(text, which)] for texts in choice]
-        if not choice[1]:
+        if not long:
             return ways[0]
-        held = dict.fromkeys((t.lanes.total, t.kernel.keeps) for t in choice[0] if not t.kernel.apart | bool(t.kernel.walks))
-        asked = [call("_fits", self._size(n), *([Word("True")] if keeps else [])) for n, keeps in held]
-        return [py.If(py.joined("and", asked), *ways)]
+        held = dict.fromkeys((t.lanes.total, t.kernel.keeps) for t in short if not t.way)
+        asked = py.joined("and", [call("_fits", self._size(n), *[Word("True")] * keeps) for n, keeps in held])
+        if len(short) == len(long) == 1:
+            first, other = (self._launch(text, which, (KERNEL, WAY)) for (text,) in choice)
+            if first == other:
+                both = (py.bare([Word(t.around.name), py.text(t.way)]) for (t,) in choice)
+                return [py.If(asked, *([Assign(py.bare([KERNEL, WAY]), pair)] for pair in both)), *first]
+        return [py.If(asked, *ways)]
 
     def _size(self, extent: Expr) -> Expression:
-        return size(substitute(extent, self.packs))
+        own = substitute(extent, self.packs)
+        return size(own) if is_pack(own) else axis(own)
 
     def _given(self, when: When, which: str) -> Expression | None:
         asked = present(Guard((), when, ()), None if which == PAIR[0] else self.program)
         return py.joined("and", asked) if asked else None
 
-    def _launch(self, text: BlockText, which: str) -> list[py.Statement]:
-        """The launch of a kernel, and its results in the shapes that they have."""
+    def _launch(self, text: BlockText, which: str, called: tuple[Word, Word] | None = None) -> list[py.Statement]:
+        """The launch of a kernel, and its results in the shapes that they have; or of what is called so."""
         kernel, views = text.kernel, _Views(self, text.kernel)
         values: dict[str, Expression] = {n.name: self._size(ref(n.name)) for n in text.keywords if n.name in text.sizes}
         values |= {n: Name(n) for n in self.options if Name(n) in text.keywords}
@@ -155,7 +163,7 @@ class _File(JaxFile):
             assert given is not None
             values[f"has_{name}"] = given
         values |= {text.real.name: REAL} if text.uses_real else {}
-        own = Word(text.around.name)
+        own, way = called or (Word(text.around.name), py.text(text.way))
         function = call("functools.partial", own, **values) if values else own
         operands = []
         for node in text.elements.operands:
@@ -163,12 +171,11 @@ class _File(JaxFile):
             view = views.operand(node)
             operands.append(view if given is None else py.Operation("select", (given, py.NONE, view)))
         results = [self._result(name, *told, text, views) for name, told in text.stores.items()]
-        way = "walk" if kernel.walks else "apart" if kernel.apart else ""
         extents = views.rows if kernel.flat else py.Several((views.rows, views.lanes))
         launched = call(
             "_launch_elements" if kernel.flat else "_launch",
             function, extents, py.Several(tuple(operands), "["), py.Several(tuple(results), "["),
-            **({"way": py.text(way)} if way else {}),
+            **({"way": way} if called or text.way else {}),
         )  # fmt: skip
         lines: list[py.Statement] = [Assign(py.targets(named([*text.stores])), launched)]
         steps = [kernel.step(n) for n in kernel.results]
@@ -181,42 +188,66 @@ class _File(JaxFile):
 
     def _result(self, name: str, along: frozenset[Index], how: str, text: BlockText, views: _Views) -> Expression:
         """The shape and the dtype of a result, and how the parts of programs are added up."""
-        tensor = self.flat.table.get(name)
-        kept = tensor is not None and not how and name not in text.kernel.parts
-        typed = kept and name in (*self.primal.outputs, *self.returned())
-        dtype: Expression = DTYPE if typed else REAL
-        if tensor is not None and tensor.dtype != Dtype.REAL:
-            dtype = call("jnp.result_type", Word("int" if tensor.dtype == Dtype.INT else "bool"))
+        target = next((n for n, some in text.placed.items() if name in [own for own, _ in some]), name)
+        dtype = REAL if how or target in (*text.kernel.scattered, *text.kernel.parts) else self._dtype(target)
         return py.Several((views.block(along, how), dtype, py.text(how)))
+
+    def _dtype(self, name: str) -> Expression:
+        """The type of what is computed: that of the inputs if it is returned."""
+        dtype = self.flat.table[name].dtype
+        if dtype != Dtype.REAL:
+            return call("jnp.result_type", Word("int" if dtype == Dtype.INT else "bool"))
+        return DTYPE if name in (*self.primal.outputs, *self.returned()) else REAL
 
     def _shaped(self, step: Step, text: BlockText, views: _Views) -> Expression:
         """A result in its shape, and its type."""
-        name, kernel, first = step.target, text.kernel, step.equations[0]
-        tensor, whole = self.flat.table[name], self.program.table[name].shape
-        value: Expression
-        if name in kernel.scattered:
-            order = views.order(*(i for i, _ in first.box))
-            terms = method(Name(parts_of(name)), "reshape", *map(views.extent, order))
-            zeros = call("jnp.zeros", shape(tuple(substitute(e, self.packs) for e in tensor.shape)), REAL)
-            places = tuple(views.place(s, order) for s in first.subscripts)
-            value = method(py.Element(py.Attribute(zeros, "at"), places), "add", terms)
+        name, first, whole = step.target, step.equations[0], self.program.table[step.target].shape
+        found = text.placed.get(name, [(name, first.subscripts)])
+        (own, subscripts), order = found[0], views.order(*indices(*first.subscripts))
+        scattered, part = name in text.kernel.scattered, name in text.kernel.parts
+        narrow = name in (*self.primal.outputs, *self.returned())
+        value: Expression = Name(own)
+        if scattered or not part and (len(found) > 1 or not views.is_whole(subscripts, self.flat.table[name])):
+            tensor = self.flat.table[name]
+            extents = py.Several(tuple(map(self._size, tensor.shape)))
+            value = call("jnp.zeros", extents, REAL if scattered else self._dtype(name))
+            for own, subscripts in found:
+                order = views.order(*((i for i, _ in first.box) if scattered else indices(*subscripts)))
+                terms = method(Name(own), "reshape", *map(views.extent, order))
+                axes = views.axes(subscripts)
+                if axes is None:
+                    places = tuple(views.place(s, order) for s in subscripts)
+                else:
+                    places = views.cuts(axes, tensor.shape) or (Word("..."),)
+                    terms = views.moved(terms, order, axes)
+                    if any(len(some) > 1 for some in axes):
+                        terms = reshaped(terms, [*map(views.extents_of, axes)])
+                value = method(py.Element(py.Attribute(value, "at"), places), "add", terms)
+            seen = [*whole] == [*tensor.shape]
         else:
-            views.refuse(first, tensor)
-            value, order = Name(name), views.order(*indices(*first.subscripts))
-            rest = [i for i in views.own_rows if i not in order] if name in kernel.parts else []
-            if rest and order and not {*order}.isdisjoint(views.own_rows):
+            seen = views.is_seen(subscripts, whole)
+            rest = [i for i in views.own_rows if i not in order] if part else []
+            if rest and not {*order}.isdisjoint(views.own_rows):
                 every = views.order(*views.own_rows, *order)
                 value = method(value, "reshape", *map(views.extent, every))
-                axes = py.Several(tuple(integer(every.index(i)) for i in rest))
-                value = call(f"jnp.{first.reduce}", value, axis=axes)
-            moved = [*first.subscripts] != order
-            if moved:
-                value = method(value, "reshape", *map(views.extent, order))
-                value = method(value, "transpose", *(integer(order.index(s)) for s in first.subscripts))  # type: ignore[arg-type]
-        if name in kernel.scattered or not views.is_seen(first.subscripts, self.program.table[name].shape):
-            value = method(value, "reshape", shape(whole))
-        narrow = name in (*kernel.parts, *kernel.scattered) and name in (*self.primal.outputs, *self.returned())
-        return method(value, "astype", DTYPE) if narrow else value
+                summed = py.Several(tuple(integer(every.index(i)) for i in rest))
+                value = call(f"jnp.{first.reduce}", value, axis=summed)
+                seen = False
+            if [*subscripts] != order:
+                axes = views.axes(subscripts)
+                assert axes is not None, "a sum over rows is written as a whole"
+                value = views.moved(method(value, "reshape", *map(views.extent, order)), order, axes)
+        if not seen:
+            value = reshaped(value, [shape(whole)])
+        return method(value, "astype", DTYPE) if narrow and (scattered or part) else value
+
+
+def reshaped(value: Expression, extents: Sequence[Expression]) -> Expression:
+    """An array in a shape, whatever its shape was."""
+    match value:
+        case py.Call(py.Attribute(inner, "reshape"), _):
+            value = inner
+    return method(value, "reshape", *extents)
 
 
 class _Lines:
@@ -276,29 +307,69 @@ class _Views:
         found = self.gathered(node, order)
         if not {*order} <= there:
             found = call("jnp.broadcast_to", found, py.Several(tuple(map(self.extent, order))))
-        elif self.is_seen(node.subscripts, self.file.program.table[node.name].shape):
+        elif [*node.subscripts] == order and self.is_whole(node.subscripts, self.file.flat.table[node.name]):
+            found = Name(node.name)
+        if self.is_seen(node.subscripts, self.file.program.table[node.name].shape):
             return found
         block = self.block(frozenset(there))
         assert isinstance(block, py.Several)
-        return method(found, "reshape", *block.items)
+        return reshaped(found, block.items)
 
     def gathered(self, node: Ref, order: Sequence[Index]) -> Expression:
         """The elements with an axis for each index; of one element where they do not differ."""
         there = [i for i in order if i in indices(node)]
         whole, flat = self.file.program.table[node.name].shape, self.file.flat.table[node.name].shape
         found: Expression = Name(node.name)
-        plain = len({*node.subscripts}) == len(node.subscripts) and all(isinstance(s, Index) for s in node.subscripts)
-        if plain and [*node.subscripts] == there == [*order]:
-            return found
         if [*whole] != [*flat]:
             found = method(found, "reshape", *map(self.file._size, flat))
-        if plain and [*node.subscripts] != there:
-            found = method(found, "transpose", *(integer(node.subscripts.index(i)) for i in there))
-        elif not plain:
+        axes = self.axes(node.subscripts)
+        if axes is None:
             found = py.Element(found, tuple(self.place(s, there) for s in node.subscripts))
+        else:
+            cuts = self.cuts(axes, flat)
+            found = py.Element(found, cuts) if cuts else found
+            if any(len(some) > 1 for some in axes):
+                found = method(found, "reshape", *(self.extent(i) for some in axes for i in some))
+            found = self.moved(found, [i for some in axes for i in some], [[i] for i in there])
         if there != [*order]:
             found = py.Element(found, tuple(py.Cut() if i in there else py.NONE for i in order))
         return found
+
+    def axes(self, subscripts: Sequence[Expr]) -> list[list[Index]] | None:
+        """The indices that are the axes of a tensor, of `i*n + j` both; None where it is another element."""
+        found: list[list[Index]] = []
+        for s in subscripts:
+            match s:
+                case Index():
+                    found.append([s])
+                case Apply(op="add", args=args):
+                    own = [a for a in args if isinstance(a, Index)]
+                    rest = [a for a in args if a not in own]
+                    outer = [i for i in self.extents if own and rest == [apply("mul", i, self.extents[own[0]])]]
+                    if len(own) != 1 or not outer:
+                        return None
+                    found.append([*outer, *own])
+                case _:
+                    return None
+        every = [i for some in found for i in some]
+        return found if len({*every}) == len(every) else None
+
+    def extents_of(self, some: Sequence[Index]) -> Expression:
+        """How far an axis runs."""
+        return self.file._size(product(self.extents[i] for i in some))
+
+    def cuts(self, axes: Sequence[Sequence[Index]], whole: Sequence[Expr]) -> tuple[Expression, ...]:
+        """The part of a tensor that its axes run along; nothing where that is all of it."""
+        parts = [product(self.extents[i] for i in some) for some in axes]
+        if [*parts] == [*whole]:
+            return ()
+        return tuple(py.Cut() if a is b else py.Cut(None, self.file._size(a)) for a, b in zip(parts, whole, strict=True))
+
+    @staticmethod
+    def moved(value: Expression, order: Sequence[Index], axes: Sequence[Sequence[Index]]) -> Expression:
+        """An array with its axes in another order."""
+        every = [i for some in axes for i in some]
+        return value if every == [*order] else method(value, "transpose", *(integer(order.index(i)) for i in every))
 
     def place(self, subscript: Expr, order: Sequence[Index]) -> Expression:
         """A subscript as an array with an axis for each index."""
@@ -315,11 +386,7 @@ class _Views:
 
         return KernelExpressions(self.file.primal.name, leaf, REAL).place(subscript)
 
-    def refuse(self, e: Equation, tensor: Tensor) -> None:
-        """What is not written as a whole."""
-        own = [s for s in e.subscripts if isinstance(s, Index)]
-        if len({*own}) < len(e.subscripts) or [*tensor.shape] != [dict(e.box)[s] for s in own]:
-            raise UnsupportedError(
-                f"{self.file.primal.name}: {e.target} is put together of parts, and pallas has no such kernel. "
-                f"Print jax: --to jax."
-            )
+    def is_whole(self, subscripts: Sequence[Expr], tensor: Tensor) -> bool:
+        """Whether these are the indices of a tensor, each along the whole of an axis."""
+        axes = self.axes(subscripts)
+        return axes is not None and [*tensor.shape] == [self.extents[i] for some in axes for i in some]

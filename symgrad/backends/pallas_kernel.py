@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..errors import UnsupportedError
-from ..expr import Apply, Const, Expr, Index, Ref, conjunction, indices, postorder, product, refs
+from ..expr import Apply, Const, Expr, Index, Ref, conjunction, indices, product, refs, values
 from ..ir import Dtype, Equation
 from ..ops import OPS
 from ..plan.arrays.below import plain_number
@@ -89,7 +89,7 @@ class KernelExpressions:
         trees: dict[str, Expression] = {}
         done: dict[Expr, tuple[Array, Dtype]] = {}
         root = written(root, "pallas")
-        for node in postorder(root):
+        for node in values(root):
             if isinstance(node, Apply):
                 done[node] = self._apply(node, [done[a] for a in node.args])
             elif isinstance(node, Const):
@@ -246,15 +246,22 @@ class BlockElements(Elements):
 class BlockText(KernelText):
     """A kernel of Pallas.
 
-    stores  what it writes, by name: along which indices, and how that of a row is added up, if it is a part of a sum
+    stores  what it writes, by name: along which indices, and how the parts of programs are added up
+    placed  result -> what is written of it, and where that stands in it
     """
 
     elements: BlockElements
     elements_of = BlockElements
 
+    @property
+    def way(self) -> str:
+        """How a program takes the lanes of a row: all at once, walking along them, or one block of them apart."""
+        return "walk" if self.kernel.walks else "apart" if self.kernel.apart else ""
+
     def _function(self) -> Def:
         kernel, first = self.kernel, self.elements.first
         self.stores: dict[str, tuple[frozenset[Index], str]] = {}
+        self.placed: dict[str, list[tuple[str, Sequence[Expr]]]] = {}
         self.moving: list[Name] = []
         self.asked: dict[str, None] = {}
         self._refuse()
@@ -369,12 +376,8 @@ class BlockText(KernelText):
         where: Sequence[Expr] = (),
     ) -> None:
         assert isinstance(value, Name)
-        if step.target in self.stores or value.name != step.target:
-            raise UnsupportedError(
-                f"{self.around.function}: {step.target} is put together of parts, and pallas has no such kernel. "
-                f"Print jax: --to jax."
-            )
-        self._put(name, value, frozenset(indices(*subscripts)), value.name)
+        self.placed.setdefault(name, []).append((value.name, subscripts))
+        self._put(value.name, value, frozenset(indices(*subscripts)), value.name)
 
     def _part(self, step: Step, own: Name, e: Equation) -> None:
         rows = {i for i, _ in e.reduced} & {*self.lanes.rows}
@@ -394,6 +397,7 @@ class BlockText(KernelText):
         if e.conditions:
             tree = self._where(self.tree.condition(conjunction(e.conditions)), tree, integer(0))
         name = parts_of(step.target)
+        self.placed[step.target] = [(name, e.subscripts)]
         self.elements.spans[name] = self._span_of(e, e)
         self._put(name, tree, frozenset(i for i, _ in e.box), name)
 
