@@ -43,7 +43,7 @@ class Jax(PythonLanguage):
     """The target `jax`."""
 
     name = dialect = "jax"
-    takes = ("save", "functions", "wrt", "strict_domain")
+    takes: Collection[str] = ("save", "functions", "wrt", "strict_domain")
     forward_mode = True
     executed = "numpy"
     style = "arrays"

@@ -25,12 +25,13 @@ from .handwritten import handwritten
 from .jax import Jax
 from .jax import _File as JaxFile
 from .options import PAIR
-from .pallas_kernel import BlockText, KernelExpressions
+from .pallas_kernel import BlockText, KernelExpressions, KernelWords
+from .python_expressions import dtype_of
 from .python_sizes import axis, is_pack, shape, size
 from .python_statements import is_given, named, present
 from .triton_elements import Surroundings
 from .triton_expressions import Value
-from .triton_kernel import parts_of, texts
+from .triton_kernel import texts
 
 Choice = tuple[list[BlockText], list[BlockText]]  # of rows that a program takes at once, and of others
 REAL, DTYPE, KERNEL, WAY = Word("real"), Word("dtype"), Word("kernel"), Word("way")
@@ -72,15 +73,16 @@ class _File(JaxFile):
         self.forward = replace(self.forward, statements=(), counts=(), kept={}, sizes=sizes)
         self.backward = replace(self.backward, statements=(), counts=(), kept={}, sizes=sizes)
         self.entered, self.left, self.narrowed, self.restored = [], [], (), ()
+        steps = [leaf for w in PAIR for item in getattr(program, w).steps for leaf in item.leaves]
+        self.absent = [*self.primal.optional, *(step.target for step in steps if step.when)]  # None, it may be
         self.chosen = {which: self._texts(getattr(self.flat, which), which) for which in PAIR}
 
     def _texts(self, procedure: Procedure, which: str) -> list[Choice]:
         """The kernels of forward or of backward, in order."""
         primal = self.flat.derivative.primal
         options = {o.name: o.dtype for o in primal.options}
-        optional = [n for n in primal.inputs if self.flat.table[n].optional]
         where = primal.name, self.flat.table_of(procedure), [*self.names.values()], options
-        around = _Surroundings("", *where, optional, procedure.reads, {})
+        around = _Surroundings("", *where, self.absent, procedure.reads, {})
         return texts(kernels(self.flat, procedure, "pallas"), which, around, BlockText)
 
     # the file
@@ -111,6 +113,12 @@ class _File(JaxFile):
     def errors(self) -> tuple[str, ...]:
         said = "Half precision is computed in float32. Kernels are compiled for TPUs and GPUs; a CPU interprets them."
         return (*super().errors, said)
+
+    def rules(self) -> Mapping[str, Sequence[py.Definition]]:
+        return {}
+
+    def tree(self, like: str) -> KernelWords:
+        return KernelWords(dtype_of(like), self.options, self.needs)
 
     def forward_sizes(self) -> list[str]:
         return [d.name for d in self.primal.dims]
@@ -167,9 +175,8 @@ class _File(JaxFile):
         function = call("functools.partial", own, **values) if values else own
         operands = []
         for node in text.elements.operands:
-            given = is_given(node.name, False) if self.flat.table[node.name].optional else None
-            view = views.operand(node)
-            operands.append(view if given is None else py.Operation("select", (given, py.NONE, view)))
+            view, absent = views.operand(node), is_given(node.name, False)
+            operands.append(py.Operation("select", (absent, py.NONE, view)) if node.name in self.absent else view)
         results = [self._result(name, *told, text, views) for name, told in text.stores.items()]
         extents = views.rows if kernel.flat else py.Several((views.rows, views.lanes))
         launched = call(
@@ -200,20 +207,18 @@ class _File(JaxFile):
         return DTYPE if name in (*self.primal.outputs, *self.returned()) else REAL
 
     def _shaped(self, step: Step, text: BlockText, views: _Views) -> Expression:
-        """A result in its shape, and its type."""
-        name, first, whole = step.target, step.equations[0], self.program.table[step.target].shape
-        found = text.placed.get(name, [(name, first.subscripts)])
-        (own, subscripts), order = found[0], views.order(*indices(*first.subscripts))
+        """A result in its shape, and its type; what is put together of parts is added to zeros."""
+        name, tensor, whole = step.target, self.flat.table[step.target], self.program.table[step.target].shape
         scattered, part = name in text.kernel.scattered, name in text.kernel.parts
-        narrow = name in (*self.primal.outputs, *self.returned())
-        value: Expression = Name(own)
-        if scattered or not part and (len(found) > 1 or not views.is_whole(subscripts, self.flat.table[name])):
-            tensor = self.flat.table[name]
+        (own, subscripts), *others = text.placed[name]
+        value: Expression
+        if others or scattered or not views.is_whole(subscripts, tensor):
             extents = py.Several(tuple(map(self._size, tensor.shape)))
-            value = call("jnp.zeros", extents, REAL if scattered else self._dtype(name))
-            for own, subscripts in found:
-                order = views.order(*((i for i, _ in first.box) if scattered else indices(*subscripts)))
-                terms = method(Name(own), "reshape", *map(views.extent, order))
+            value = call("jnp.zeros", extents, REAL if scattered or part else self._dtype(name))
+            for own, subscripts in text.placed[name]:
+                box = (i for i, _ in step.equations[0].box) if scattered else indices(*subscripts)
+                terms, order = self._piece(own, step, text, views, views.order(*box))
+                terms = method(terms, "reshape", *map(views.extent, order))
                 axes = views.axes(subscripts)
                 if axes is None:
                     places = tuple(views.place(s, order) for s in subscripts)
@@ -225,21 +230,30 @@ class _File(JaxFile):
                 value = method(py.Element(py.Attribute(value, "at"), places), "add", terms)
             seen = [*whole] == [*tensor.shape]
         else:
-            seen = views.is_seen(subscripts, whole)
-            rest = [i for i in views.own_rows if i not in order] if part else []
-            if rest and not {*order}.isdisjoint(views.own_rows):
-                every = views.order(*views.own_rows, *order)
-                value = method(value, "reshape", *map(views.extent, every))
-                summed = py.Several(tuple(integer(every.index(i)) for i in rest))
-                value = call(f"jnp.{first.reduce}", value, axis=summed)
-                seen = False
+            value, order = self._piece(own, step, text, views, views.order(*indices(*subscripts)))
+            seen = value == Name(own) and views.is_seen(subscripts, whole)
             if [*subscripts] != order:
                 axes = views.axes(subscripts)
-                assert axes is not None, "a sum over rows is written as a whole"
+                assert axes is not None, "it is a whole tensor"
                 value = views.moved(method(value, "reshape", *map(views.extent, order)), order, axes)
         if not seen:
             value = reshaped(value, [shape(whole)])
+        narrow = name in (*self.primal.outputs, *self.returned())
         return method(value, "astype", DTYPE) if narrow and (scattered or part) else value
+
+    def _piece(
+        self, own: str, step: Step, text: BlockText, views: _Views, order: list[Index]
+    ) -> tuple[Expression, list[Index]]:
+        """What a launch returns, along these indices; what each row has a part of is added up here."""
+        along, _ = text.stores[own]
+        rest = [i for i in views.own_rows if i in along and i not in order]
+        if not rest:
+            return Name(own), order
+        every = views.order(*along)
+        summed = tuple(integer(every.index(i)) for i in rest)
+        value = method(Name(own), "reshape", *map(views.extent, every))
+        how = step.equations[0].reduce
+        return call(f"jnp.{how}", value, axis=summed[0] if len(summed) == 1 else py.Several(summed)), order
 
 
 def reshaped(value: Expression, extents: Sequence[Expression]) -> Expression:

@@ -15,7 +15,6 @@ from ..ops import OPS
 from ..plan.arrays.below import plain_number
 from ..plan.arrays.tree import Array, Elementwise, Num, Real, Var
 from ..plan.functions import written
-from ..plan.kernels import Kernel
 from ..plan.program import Step
 from ..records import replace
 from ..source import python as py
@@ -45,10 +44,14 @@ def block_of(name: str) -> Word:
     return Word(f"{name}_ref")
 
 
-class _Spelled(JaxExpressions):
-    """The words of JAX, where variables may stand for trees."""
+class KernelWords(JaxExpressions):
+    """The words of JAX that kernels have."""
 
     target = "pallas"
+
+
+class _Spelled(KernelWords):
+    """The same, where variables stand for trees."""
 
     def __init__(self, real: Expression, trees: Mapping[str, Expression]) -> None:
         super().__init__(real)
@@ -174,7 +177,8 @@ class Blocks(Lanes):
         found = []
         for own in self.numbered:
             names, words = py.spoken(_without(lines, [own]))
-            if own.target.name not in names | words:  # type: ignore[union-attr]  # it is a variable
+            assert isinstance(own.target, (Name, Word))
+            if own.target.name not in names | words:
                 found.append(own)
         return found
 
@@ -213,10 +217,10 @@ class BlockElements(Elements):
                 self._called[node] = wish if wish and node is roots[-1] else self._new(node)
             name = self._called[node]
             self.operands[node] = name
-            home = self.scope if tensor.optional else self._home(node)
+            home = self.scope if node.name in self.around.optional else self._home(node)
             self.spans[name] = self.span(*node.subscripts)
             at: Expression = WHOLE
-            if home is self.turn is not self.every and not self.lanes.lanes.keys().isdisjoint(self.spans[name]):
+            if self.turn is not self.every and not self.lanes.lanes.keys().isdisjoint(self.spans[name]):
                 at = call("_at", BLOCK, TURN)
             value: Expression = Element(block_of(name), (at,))
             if tensor.dtype == Dtype.REAL:
@@ -227,8 +231,8 @@ class BlockElements(Elements):
                 scope.loaded[node] = Value(Name(name), tensor.dtype)
             self.read[node.name] = None
 
-    def span(self, *roots: Expr) -> frozenset[Index]:  # type: ignore[override]  # of several
-        return frozenset().union(*(super(BlockElements, self).span(r) for r in roots))
+    def span(self, *roots: Expr) -> frozenset[Index]:
+        return frozenset[Index]().union(*(super(BlockElements, self).span(r) for r in roots))
 
     def _elements(self, roots: Sequence[Expr]) -> dict[Ref, None]:
         """The elements of tensors that are read, without those in their subscripts."""
@@ -268,8 +272,8 @@ class BlockText(KernelText):
         first.lines += self.lanes.begun()
         for step in () if kernel.walks else kernel.steps:
             self._step(step)
-        for walk in kernel.walks:
-            self._walk(walk)
+        for each in kernel.walks:
+            self._walk(each)
         body = self.lanes.needed(merged(first.lines))
         names, words = py.spoken(body)
         self.uses_real = self.real.name in words
@@ -299,6 +303,12 @@ class BlockText(KernelText):
     def _neutral(self, reduce: str, extents: Sequence[Expression]) -> Expression:
         shape = py.Several((Element(BLOCK, (integer(0),)), integer(1)))
         return call("jnp.full", shape, NEUTRAL.get(reduce, NEUTRAL["sum"]), self.real)
+
+    def _zero(self, e: Equation) -> Expression:
+        spans = [not {*indices(*e.subscripts)}.isdisjoint(some) for some in (self.lanes.rows, self.lanes.lanes)]
+        sizes = [Element(BLOCK, (integer(k),)) if there else integer(1) for k, there in enumerate(spans)]
+        shape = BLOCK if self.kernel.flat and spans[0] else py.Several(tuple(sizes))
+        return call("jnp.zeros", shape, self.real)
 
     def _larger(self, reduce: str, own: Expression, more: Expression) -> Expression:
         return call(f"jnp.{reduce}imum", own, more)
@@ -382,14 +392,15 @@ class BlockText(KernelText):
     def _part(self, step: Step, own: Name, e: Equation) -> None:
         rows = {i for i, _ in e.reduced} & {*self.lanes.rows}
         shown = frozenset(indices(*e.subscripts))
+        self.placed.setdefault(step.target, []).append((own.name, e.subscripts))
         if self.kernel.flat:
-            self._put(step.target, own, shown, own.name, e.reduce)
+            self._put(own.name, own, shown, own.name, e.reduce)
         elif rows != {*self.lanes.rows}:  # one for each row, added up where all are there
-            self._put(step.target, own, shown | {*self.lanes.rows}, own.name)
+            self._put(own.name, own, shown | {*self.lanes.rows}, own.name)
         else:
             masked = call("jnp.where", Word("mask_rows"), own, NEUTRAL[e.reduce])
             part = call(f"jnp.{e.reduce}", masked, axis=integer(AXIS["rows"]), keepdims=Word("True"))
-            self._put(step.target, part, shown, own.name, e.reduce)
+            self._put(own.name, part, shown, own.name, e.reduce)
 
     def _scatter(self, step: Step, e: Equation) -> None:
         self.elements.load([e.body], e.conditions)

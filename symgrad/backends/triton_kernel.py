@@ -198,6 +198,10 @@ class KernelText:
         """What a reduction begins with."""
         return call("tl.full", py.Several(tuple(extents)), NEUTRAL.get(reduce, NEUTRAL["sum"]), self.real)
 
+    def _zero(self, e: Equation) -> Expression:
+        """What is there where no equation of an element holds."""
+        return py.Number("0.0")
+
     def _larger(self, reduce: str, own: Expression, more: Expression) -> Expression:
         """A maximum, or a minimum, of what is there and of more."""
         return call(f"tl.{reduce}imum", own, more, NAN_TOO)
@@ -221,7 +225,7 @@ class KernelText:
             self._assign_either(own, equations[:2], gathered)
             rest = rest[2:]
         elif begun and not gathered:
-            self.scope.lines.append(Assign(own, py.Number("0.0")))
+            self.scope.lines.append(Assign(own, self._zero(equations[0])))
         for e, when in rest:
             with _Under(self, when):
                 line = self._assigned(own, e, equations[0], begun)
