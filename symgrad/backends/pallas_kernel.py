@@ -49,6 +49,15 @@ class KernelWords(JaxExpressions):
 
     target = "pallas"
 
+    def word(self, op: str) -> str:
+        word = OPS[op].word(self.target)
+        if word is None:
+            raise UnsupportedError(
+                f"pallas has no function {op}, neither one that TPUs and GPUs have nor written in others. "
+                f"Print jax: --to jax."
+            )
+        return word
+
 
 class _Spelled(KernelWords):
     """The same, where variables stand for trees."""
@@ -107,11 +116,6 @@ class KernelExpressions:
     def _apply(self, node: Apply, given: Sequence[tuple[Array, Dtype]]) -> tuple[Array, Dtype]:
         row = OPS[node.op]
         args, kinds = [a for a, _ in given], [kind for _, kind in given]
-        if row.called and row.kind == "function" and row.arity and row.word("pallas") is None:
-            raise UnsupportedError(
-                f"{self.name}: pallas has no function {node.op}, neither one that kernels of TPUs and GPUs have nor "
-                f"written in others. Print jax: --to jax."
-            )
         if row.result == "bool":
             return Elementwise(node.op, tuple(args)), Dtype.BOOL
         if node.op == "select":
@@ -197,6 +201,10 @@ class BlockElements(Elements):
         self.tree = KernelExpressions(self.around.function, self._leaf, self.real)
         self.lanes = Blocks(self.kernel, lambda name: Word(f"block_{name}"), self.tree.place)
         self.operands: dict[Ref, str] = {}
+
+    def _leaf(self, node: Index | Ref) -> Value:
+        found = super()._leaf(node)
+        return replace(found, plain=True) if isinstance(node, Ref) and node.name in self.around.sizes else found
 
     @property
     def _along(self) -> Mapping[Index, Expr]:
