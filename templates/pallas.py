@@ -65,21 +65,16 @@ def _launch(kernel, extents, operands, results, way=""):
         axes = zip(shape, extents, grid, held, strict=True)
         return tuple(g * b if n == extent != 1 else 1 for n, extent, g, b in axes)
 
-    def spec(shape):
-        own = [n == extent != 1 for n, extent in zip(shape, extents, strict=True)]
-        sizes = [b if n else 1 for b, n in zip(held, own, strict=True)]
-        return pl.BlockSpec(
-            sizes, lambda *at: tuple(k if n else 0 for k, n in zip(at, own, strict=True))
-        )
+    def spec(shape, how=""):
+        rows, lanes = (n == m != 1 for n, m in zip(shape, extents, strict=True))
+        sizes = held[0] if rows else 1, held[1] if lanes else 1
+        if how:  # a part of each program, in an axis of its own
+            return pl.BlockSpec((None, *sizes), lambda i, k: (i, 0, k if lanes else 0))
+        return pl.BlockSpec(sizes, lambda i, k: (i if rows else 0, k if lanes else 0))
 
     def padded(x):
         widths = [(0, m - n) for m, n in zip(whole(x.shape), x.shape, strict=True)]
         return jnp.pad(x, widths) if any(after for _, after in widths) else x
-
-    def part(shape):
-        width = held[1] if shape[1] == extents[1] != 1 else 1
-        at = (lambda i, k: (i, 0, k)) if width > 1 else (lambda i, k: (i, 0, 0))
-        return pl.BlockSpec((None, 1, width), at)
 
     def run(*refs):
         left = iter(refs)
@@ -91,7 +86,7 @@ def _launch(kernel, extents, operands, results, way=""):
             run,
             grid=grid,
             in_specs=[spec(x.shape) for x in arrays],
-            out_specs=[part(s) if how else spec(s) for s, _, how in results],
+            out_specs=[spec(s, how) for s, _, how in results],
             out_shape=[
                 jax.ShapeDtypeStruct((*grid[:1] * bool(how), *whole(s)), dtype)
                 for s, dtype, how in results

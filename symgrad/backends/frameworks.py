@@ -15,7 +15,7 @@ from .loaded import Loaded, of_program
 
 sparse: Any = Later("scipy.sparse")
 
-FEW = 16  # elements of a block of Pallas, in a check
+FEW = 64  # elements that Pallas takes in blocks of one or of few, in a check
 
 
 class _Framework(Loaded, ABC):
@@ -261,8 +261,8 @@ class JaxArtefact(JaxValues):
 
 
 class PallasArtefact(JaxArtefact):
-    """Printed Pallas, whose kernels are interpreted: in blocks of few elements, so that few are several blocks, and with
-    rows that are long in every other call."""
+    """Printed Pallas, whose kernels are interpreted: in blocks of few elements, so that few are several blocks: of one
+    element in two calls of four, of some that are masked in the others; and with rows that are long in every other."""
 
     language = "pallas"
     operations = 300  # in a call at real sizes: of an interpreted kernel each takes some time
@@ -274,10 +274,11 @@ class PallasArtefact(JaxArtefact):
 
     def _prepared(self, primal: Function, inputs: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, ...]:
         *found, seen = super()._prepared(primal, inputs, options)
-        most = FEW if all(a is None or a.size <= FEW**2 for a in found[0]) else FEW**2
         self._calls += 1
-        self.within(_BLOCK=most, _WIDTH=4, _TILE=most // 4, _SHORT=0 if self._calls % 2 else FEW**4)
-        return *found, (*seen, self._calls % 2)
+        few, single, long = all(a is None or a.size <= FEW for a in found[0]), self._calls % 4 < 2, self._calls % 2
+        most = (1 if single else 2) if few else 64
+        self.within(_BLOCK=(2 if few else 1) * most**2, _WIDTH=most, _TILE=most, _SHORT=0 if long else 2**14)
+        return *found, (*seen, single, long)
 
     def within(self, **sizes: int) -> None:
         """Set how many elements a program has."""

@@ -89,7 +89,9 @@ class _File(FrameworkFile):
 
     def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
         super().__init__(program, word, results, sparse)
-        self.own = Word(f"_{self.primal.name}")
+        taken = {self.inputs, *self.handwritten, *(f.name.name for f in self.type_helpers())}
+        own = f"_{self.primal.name}"
+        self.own = Word(f"{own}_" if own in taken else own)
 
     def tree(self, like: str) -> JaxExpressions:
         return JaxExpressions(dtype_of(like), self.options, self.needs)

@@ -64,6 +64,7 @@ class Pallas(Jax):
 class _File(JaxFile):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        self.own = Word("_differentiable")  # no function of the file that stands for an operator is called so
         self.flat = flatten(program)
         self.names = size_names(program)
         self.packs: dict[Expr, Expr] = {

@@ -50,13 +50,12 @@ class KernelWords(JaxExpressions):
     target = "pallas"
 
     def word(self, op: str) -> str:
-        word = OPS[op].word(self.target)
-        if word is None:
+        if OPS[op].arity and OPS[op].word(self.target) is None:
             raise UnsupportedError(
                 f"pallas has no function {op}, neither one that TPUs and GPUs have nor written in others. "
                 f"Print jax: --to jax."
             )
-        return word
+        return super().word(op)
 
 
 class _Spelled(KernelWords):
