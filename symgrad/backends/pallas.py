@@ -309,10 +309,9 @@ class _Views:
 
     def is_seen(self, subscripts: Sequence[Expr], whole: Sequence[Expr]) -> bool:
         """Whether a tensor of this shape is rows and lanes as it is."""
-        if any(substitute(e, self.file.packs) is not e or not isinstance(e, Ref) or is_pack(e) for e in whole):
-            return False
-        mine = [[*self.own_rows], []] if self.kernel.flat else [self.own_rows, self.own_lanes]
-        return [*subscripts] == [i for some in mine for i in some] and all(len(s) == 1 for s in mine if s or not self.kernel.flat)
+        mine = [self.own_rows, self.own_lanes][: 1 if self.kernel.flat else 2]
+        alone = all(len(some) == 1 for some in mine) and not any(map(is_pack, whole))
+        return alone and [*subscripts] == [i for some in mine for i in some]
 
     def operand(self, node: Ref) -> Expression:
         """An element of each row and lane."""
@@ -378,7 +377,8 @@ class _Views:
         parts = [product(self.extents[i] for i in some) for some in axes]
         if [*parts] == [*whole]:
             return ()
-        return tuple(py.Cut() if a is b else py.Cut(None, self.file._size(a)) for a, b in zip(parts, whole, strict=True))
+        pairs = zip(parts, whole, strict=True)
+        return tuple(py.Cut() if a is b else py.Cut(None, self.file._size(a)) for a, b in pairs)
 
     @staticmethod
     def moved(value: Expression, order: Sequence[Index], axes: Sequence[Sequence[Index]]) -> Expression:
