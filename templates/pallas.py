@@ -153,7 +153,7 @@ def _at(block, turn):
 
 
 def _expm1(x):
-    """Return exp(x) - 1: what rounding takes away of u = exp(x), log(u) has lost, too."""
+    """Return exp(x) - 1: what rounding takes of u = exp(x), log(u) has lost, too."""
     u = jnp.exp(x)
     near, far = u == 1, (x > 30) | (x < -40)
     log_u = jnp.log(jnp.where(near | far, 2, u))

@@ -181,7 +181,7 @@ class Blocks(Lanes):
         for own in self.numbered:
             names, words = py.spoken(_without(lines, [own]))
             assert isinstance(own.target, (Name, Word))
-            if own.target.name not in names | words:
+            if own.target.name not in (names if isinstance(own.target, Name) else words):
                 found.append(own)
         return found
 
@@ -243,15 +243,7 @@ class BlockElements(Elements):
 
     def _elements(self, roots: Sequence[Expr]) -> dict[Ref, None]:
         """The elements of tensors that are read, without those in their subscripts."""
-        found: dict[Ref, None] = {}
-        stack = [*reversed(roots)]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, Ref) and (node in self.known or node.name in self.around.table):
-                found[node] = None
-            else:
-                stack += reversed(node.args)
-        return found
+        return {n: None for n in values(*roots) if isinstance(n, Ref) and n.name in self.around.table}
 
 
 class BlockText(KernelText):
@@ -262,7 +254,7 @@ class BlockText(KernelText):
     """
 
     elements: BlockElements
-    elements_of = BlockElements
+    of_elements = BlockElements
 
     @property
     def way(self) -> str:
@@ -346,6 +338,7 @@ class BlockText(KernelText):
         carried: Expression = py.bare(state) if state else py.NONE
         given: Name | Word = Word("carry") if several else state[0] if state else Word("_")
         lines = [*([Assign(carried, given)] if several else []), *self.lanes.block_at(TURN), *body]
+        lines = self.lanes.needed(lines)
         called = Word("walk")
         turns = call("pl.cdiv", self.lanes.place(self.lanes.total), WIDTH)
         start = py.Several(tuple(state)) if several else carried

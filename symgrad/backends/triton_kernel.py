@@ -42,11 +42,11 @@ class KernelText:
     """A kernel: its function, and what a launch passes."""
 
     elements: Elements
-    elements_of: type[Elements] = Elements
+    of_elements: type[Elements] = Elements
 
     def __init__(self, kernel: Kernel, around: Surroundings) -> None:
         self.kernel, self.around = kernel, around
-        self.elements = self.elements_of(kernel, around)
+        self.elements = self.of_elements(kernel, around)
         self.lanes, self.tree, self.word = self.elements.lanes, self.elements.tree, self.elements.word
         self.real = self.elements.real
         self.written: dict[str, None] = {}

@@ -318,5 +318,4 @@ def special(name: str) -> dict[str, str]:
 
 def everywhere(name: str) -> dict[str, str]:
     """The spelling of what no language has."""
-    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "triton": f"_{name}", "pallas": f"_{name}",
-            "c": name}
+    return {"c": name, **dict.fromkeys(("numpy", "torch", "jax", "triton", "pallas"), f"_{name}")}
