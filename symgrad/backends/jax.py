@@ -60,7 +60,7 @@ class Jax(PythonLanguage):
             )
         for beside in program.beside:
             self._refuse_data(beside)
-        made = _ForwardMode if program.product is not None else _File
+        made = _ForwardMode if program.product is not None else JaxFile
         return made(program).module(header)
 
     def _refuse_data(self, beside: Beside) -> None:
@@ -82,7 +82,7 @@ class Jax(PythonLanguage):
         return made(program, self.module_of(program, files))
 
 
-class _File(FrameworkFile):
+class JaxFile(FrameworkFile):
     rule = "jax.custom_vjp"
 
     matrices = "jax.experimental.sparse.BCOO"
@@ -253,7 +253,7 @@ class _File(FrameworkFile):
         )
 
 
-class _ForwardMode(_File):
+class _ForwardMode(JaxFile):
     """Forward mode: a `jax.custom_jvp`, which JAX transposes for its backward."""
 
     rule = "jax.custom_jvp"

@@ -22,8 +22,7 @@ from ..source.python import Assign, Expression, Name, Word, call, integer, metho
 from . import primitives
 from .frameworks import PallasArtefact
 from .handwritten import handwritten
-from .jax import Jax
-from .jax import _File as JaxFile
+from .jax import Jax, JaxFile
 from .options import PAIR
 from .pallas_kernel import BlockText, KernelExpressions, KernelWords
 from .python_expressions import dtype_of

@@ -78,8 +78,8 @@ class Op:
     names       further names that formula text and declarations accept
     spell       how a language calls it, where that is not its name: "np.arcsin", "asin", in languages of arrays also a
                 template of calls, numbers and its arguments: "np.logaddexp(0, {})"; JAX calls it as NumPy does where
-                nothing else is said ("": it has none); "c loops" in C's loops over arrays and points, "c batches" in
-                those over the points of a batch alone
+                nothing else is said ("": it has none), Pallas as JAX does, of those that triton has; "c loops" in C's
+                loops over arrays and points, "c batches" in those over the points of a batch alone
     expand      the same in terms of other operators, for languages that have no such function
     finer       the same where the arguments are arithmetic on inputs; of values that are rounded more, it would save
                 nothing

@@ -38,7 +38,7 @@ def test_kernels_agree_and_lower(name):
     assert report.ok, report
 
 
-@pytest.mark.parametrize("name", ["columns", "picked", "scaled", "cross_entropy", "dropout"])
+@pytest.mark.parametrize("name", ["columns", "picked", "scaled", "cross_entropy"])
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
     report = sg.check(declared(name), to="pallas")
@@ -76,7 +76,7 @@ REFUSED = {
     "f(x[n,k], w[k,m])[i,j] = sum[l](x[i,l]*w[l,j])": "reads each element of its arrays many times.* --to jax",
     "f(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]": "are a recurrence, and pallas has no loop over time",
     "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "pallas has no kernel of rows of several kinds",
-    "f(x[n,d], k)[j] = sum[i](x[i,j]*max[l](x[i,l]*sum[m](x[m,l])))": "pallas|--to jax",
+    "f(x[n], y[m]): out[i*m + j] = x[i]*y[j]": "is reduced over one axis of a row and not over another, .* --to jax",
     "f(x) = erfc(x)": "pallas has no function erfc, .* --to jax",
     "f(x[n]) = prod[i](x[i])": "pallas has no prod",
 }
