@@ -86,7 +86,7 @@ class _File(OperatorFile):
         gradients = own if which != PAIR[0] else {}
         where = primal.name, flat.table_of(procedure), [*self.names.values()], options
         around = Surroundings("", *where, optional, procedure.reads, gradients)
-        return texts(kernels(flat, procedure, "triton"), which, around, KernelText)
+        return texts(kernels(flat, procedure), which, around, KernelText)
 
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:

@@ -23,7 +23,7 @@ OTHERS = {"triton": "Print torch, or torch_c: --to torch.", "pallas": "Print jax
 Choice = tuple[tuple[Kernel, ...], tuple[Kernel, ...]]
 
 
-def kernels(program: Program, procedure: Procedure, to: str) -> tuple[Choice, ...]:
+def kernels(program: Program, procedure: Procedure, *, to: str = "triton") -> tuple[Choice, ...]:
     """The kernels of forward or of backward, in order; each reads what those before it have written. Some are for lanes
     that are one block each, with others beside them for any number of lanes, where those cost more.
 
@@ -31,10 +31,10 @@ def kernels(program: Program, procedure: Procedure, to: str) -> tuple[Choice, ..
     to       the language of the kernels, for messages
     """
     kept = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
-    stages = _Stages(program, procedure, kept, to)
+    stages = _Stages(program, procedure, kept, to=to)
     short = long = [*stages.found()]
     if stages.sums_kept:
-        long = [*_Stages(program, procedure, kept, to, apart=True).found()]
+        long = [*_Stages(program, procedure, kept, apart=True, to=to).found()]
     short = [b if is_free(b := in_blocks(kernel)) else kernel for kernel in short]
     long = [*map(in_blocks, long)]
     first = _in_common(short, long)
@@ -63,7 +63,7 @@ class _Stages:
     """
 
     def __init__(
-        self, program: Program, procedure: Procedure, kept: Collection[str], to: str, apart: bool = False
+        self, program: Program, procedure: Procedure, kept: Collection[str], *, apart: bool = False, to: str
     ) -> None:
         self.to = to
         self.name, self.table = program.derivative.primal.name, program.table_of(procedure)
