@@ -28,7 +28,7 @@ ROWS = {
     "the function": "f(f, x) = f*x",
 }
 
-FUNCTIONS = """np jnp jax torch math main zip max range _inputs _real _cotangent forward backward saved
+FUNCTIONS = """np jnp jax torch math main zip max range real _inputs _real _cotangent forward backward saved
     grad_output Tensor""".split()
 
 

@@ -36,7 +36,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "jacobian": sg.jacobian,
     **{
         f"generate {to}": lambda f, to=to: sg.generate(f, to=to, check=False)
-        for to in ("numpy", "c", "torch", "jax", "torch_c", "triton")
+        for to in ("numpy", "c", "torch", "jax", "torch_c", "triton", "pallas")
     },
     "generate scipy": lambda f: sg.generate(f, to="scipy", check=False),
     **{
@@ -152,7 +152,7 @@ MINUTES = [
     call
     for call in GROWING
     if call.removeprefix("generate ")
-    in ("c", "jvp", "torch", "jax", "torch_c", "triton", "scipy", "jacobian", "hessian", "gauss_newton")
+    in ("c", "jvp", "torch", "jax", "torch_c", "triton", "pallas", "scipy", "jacobian", "hessian", "gauss_newton")
 ]
 
 

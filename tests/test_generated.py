@@ -85,7 +85,7 @@ def languages(name):
     refused = [] if in_c(name) else ["c"]
     refused += [to for to in BACKENDS if BACKENDS[to].products and name not in FOR_SOLVERS]
     refused += [] if name in TORCH_OVER_C else ["torch_c"]
-    refused += [] if name in KERNELS else ["triton"]
+    refused += [] if name in KERNELS else ["triton", "pallas"]
     return [to for to in BACKENDS if to not in refused]
 
 

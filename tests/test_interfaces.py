@@ -18,7 +18,7 @@ TABLES = Path(__file__).parent / "data" / "interfaces"
 
 LANGUAGES = {
     "c": (".h", of_header),
-    **{name: (f"_{name}.py", of_python) for name in ("numpy", "scipy", "torch", "jax", "torch_c", "triton")},
+    **{name: (f"_{name}.py", of_python) for name in ("numpy", "scipy", "torch", "jax", "torch_c", "triton", "pallas")},
 }
 
 

@@ -41,7 +41,14 @@ class _Languages(Mapping[str, "Backend"]):
 
 
 BACKENDS: Mapping[str, Backend] = _Languages(
-    numpy="NumPy", c="C", torch="Torch", jax="Jax", scipy="SciPy", torch_c="TorchC", triton="Triton"
+    numpy="NumPy",
+    c="C",
+    torch="Torch",
+    jax="Jax",
+    scipy="SciPy",
+    torch_c="TorchC",
+    triton="Triton",
+    pallas="Pallas",
 )
 
 

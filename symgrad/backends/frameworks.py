@@ -15,6 +15,8 @@ from .loaded import Loaded, of_program
 
 sparse: Any = Later("scipy.sparse")
 
+FEW = 64  # elements that Pallas takes in blocks of one or of few, in a check
+
 
 class _Framework(Loaded, ABC):
     """`forward`, `backward` and the functions beside them on NumPy arrays; every other name is that of the printed
@@ -256,6 +258,36 @@ class JaxArtefact(JaxValues):
         for k, gradient in zip(moving, gradients, strict=True):
             found[k] = np.array(gradient) if needs[k] else None
         return tuple(found)
+
+
+class PallasArtefact(JaxArtefact):
+    """Printed Pallas, whose kernels are interpreted: in blocks of few elements, so that few are several blocks: of one
+    element in two calls of four, of some that are masked in the others; and with rows that are long in every other."""
+
+    language = "pallas"
+    operations = 300  # in a call at real sizes: of an interpreted kernel each takes some time
+
+    def __init__(self, program: Program, module: ModuleType) -> None:
+        super().__init__(program, module)
+        self._calls = 0
+        self.printed = {n: value for n, value in vars(module).items() if n in ("_BLOCK", "_WIDTH", "_TILE", "_SHORT")}
+
+    def _prepared(self, primal: Function, inputs: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, ...]:
+        *found, seen = super()._prepared(primal, inputs, options)
+        self._calls += 1
+        few, single, long = all(a is None or a.size <= FEW for a in found[0]), self._calls % 4 < 2, self._calls % 2
+        most = (1 if single else 2) if few else 64
+        self.within(_BLOCK=(2 if few else 1) * most**2, _WIDTH=most, _TILE=most, _SHORT=0 if long else 2**14)
+        return *found, (*seen, single, long)
+
+    def within(self, **sizes: int) -> None:
+        """Set how many elements a program has."""
+        vars(self.module).update(sizes)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """How many it has."""
+        return {n: getattr(self.module, n) for n in self.printed}
 
 
 def _ones(result: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 from ..errors import TargetError, UnsupportedError
@@ -43,7 +43,7 @@ class Jax(PythonLanguage):
     """The target `jax`."""
 
     name = dialect = "jax"
-    takes = ("save", "functions", "wrt", "strict_domain")
+    takes: Collection[str] = ("save", "functions", "wrt", "strict_domain")
     forward_mode = True
     executed = "numpy"
     style = "arrays"
@@ -60,7 +60,7 @@ class Jax(PythonLanguage):
             )
         for beside in program.beside:
             self._refuse_data(beside)
-        made = _ForwardMode if program.product is not None else _File
+        made = _ForwardMode if program.product is not None else JaxFile
         return made(program).module(header)
 
     def _refuse_data(self, beside: Beside) -> None:
@@ -82,14 +82,16 @@ class Jax(PythonLanguage):
         return made(program, self.module_of(program, files))
 
 
-class _File(FrameworkFile):
+class JaxFile(FrameworkFile):
     rule = "jax.custom_vjp"
 
     matrices = "jax.experimental.sparse.BCOO"
 
     def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
         super().__init__(program, word, results, sparse)
-        self.own = Word(f"_{self.primal.name}")
+        taken = {self.inputs, *self.handwritten, *(f.name.name for f in self.type_helpers())}
+        own = f"_{self.primal.name}"
+        self.own = Word(f"{own}_" if own in taken else own)
 
     def tree(self, like: str) -> JaxExpressions:
         return JaxExpressions(dtype_of(like), self.options, self.needs)
@@ -98,14 +100,23 @@ class _File(FrameworkFile):
         """The file as a tree."""
         pair = [self._public(), *self.functions()] if self.program.pair else []
         body: list[Def | py.Statement] = [*pair, *(f for file in self.beside for f in file.printed())]
-        helpers, used = self.completed(body, self.input_helpers(), handwritten("jax"))
-        python = [*(["functools"] if self.options else []), *(["math"] if "math" in used else [])]
+        helpers, used = self.completed(body, self.input_helpers(), self.handwritten)
+        python = [m for m in ("functools", "math") if m in used]
+        exported = tuple(f.name for f in body if isinstance(f, Def) and f.public)
+        users = primitives.imports(used, "jax", primitives.of(self.program))
+        groups = (tuple(map(Import, python)), tuple(self.imports(used)), users)
+        return Module(tuple(header), groups, exported, (*body, *helpers))
+
+    @property
+    def handwritten(self) -> Mapping[str, py.Verbatim]:
+        """What is written by hand, by name."""
+        return handwritten("jax")
+
+    def imports(self, used: Collection[str]) -> list[Import]:
+        """What the words of the file are imported from."""
         modules = [Import(m, source=MODULES.get(m, "jax.scipy")) for m in sorted(SCIPY) if m in used]
         numpy = [Import("numpy", "np")] if "np" in used else []
-        exported = tuple(f.name for f in body if isinstance(f, Def) and f.public)
-        imports = (Import("jax"), Import("jax.numpy", "jnp"), *numpy, *modules)
-        users = primitives.imports(used, "jax", primitives.of(self.program))
-        return Module(tuple(header), (tuple(map(Import, python)), imports, users), exported, (*body, *helpers))
+        return [Import("jax"), Import("jax.numpy", "jnp"), *numpy, *modules]
 
     def _public(self) -> Def:
         """The function that users call."""
@@ -242,7 +253,7 @@ class _File(FrameworkFile):
         )
 
 
-class _ForwardMode(_File):
+class _ForwardMode(JaxFile):
     """Forward mode: a `jax.custom_jvp`, which JAX transposes for its backward."""
 
     rule = "jax.custom_jvp"

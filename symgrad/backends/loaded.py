@@ -10,7 +10,15 @@ from ..ir import Function
 from ..plan import Program
 from .header import title_lines
 
-LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "PyTorch", "jax": "JAX", "scipy": "SciPy", "triton": "Triton"}
+LANGUAGES = {
+    "numpy": "NumPy",
+    "c": "C",
+    "torch": "PyTorch",
+    "jax": "JAX",
+    "scipy": "SciPy",
+    "triton": "Triton",
+    "pallas": "Pallas",
+}
 
 
 class Loaded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -31,7 +31,7 @@ from .torch_expressions import REDUCED, TorchExpressions
 from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
 from .triton_elements import Surroundings
 from .triton_helpers import helpers
-from .triton_kernel import KernelText, parts_of, places_of
+from .triton_kernel import KernelText, parts_of, places_of, texts
 from .triton_load import Interpreted
 
 BLOCK, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("kernel"), Word("real"), Word("_SHORT")
@@ -86,15 +86,7 @@ class _File(OperatorFile):
         gradients = own if which != PAIR[0] else {}
         where = primal.name, flat.table_of(procedure), [*self.names.values()], options
         around = Surroundings("", *where, optional, procedure.reads, gradients)
-        found = kernels(flat, procedure)
-
-        def texts(way: int, more: str) -> Iterator[list[KernelText]]:
-            alone = sum(len(choice[way] or choice[0]) for choice in found) == 1
-            for choice in found:
-                names = [f"_{which}_{'' if alone else k.results[0] + '_'}{more}kernel" for k in choice[way]]
-                yield [KernelText(k, replace(around, name=name)) for k, name in zip(choice[way], names, strict=True)]
-
-        return [*zip(texts(0, ""), texts(1, "long_"), strict=True)]
+        return texts(kernels(flat, procedure), which, around, KernelText)
 
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:

@@ -62,6 +62,9 @@ class Elements:
             the innermost one
     """
 
+    tree: Expressions
+    lanes: Lanes
+
     def __init__(self, kernel: Kernel, around: Surroundings) -> None:
         self.kernel, self.around = kernel, around
         taken = [*around.table, *around.sizes, *around.options, *(i.name for i, _ in (*kernel.rows, *kernel.lanes))]
@@ -73,9 +76,13 @@ class Elements:
         self.read: dict[str, None] = {}
         self._called: dict[Ref, str] = {}
         self.real = self.word("REAL")
-        self.tree = Expressions(around.function, self._leaf, self.real)
-        self.lanes = Lanes(kernel, lambda name: self.word("BLOCK", name), self.tree.place)
+        self._begin()
         self.scope = self.turn = self.every = self.first = Scope()
+
+    def _begin(self) -> None:
+        """Its words for expressions, and for where a program is."""
+        self.tree = Expressions(self.around.function, self._leaf, self.real)
+        self.lanes = Lanes(self.kernel, lambda name: self.word("BLOCK", name), self.tree.place)
 
     def word(self, kind: str, of: str = "") -> Word:
         """What a parameter is called that is known when a kernel is compiled."""

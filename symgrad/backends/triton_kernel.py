@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from ..expr import ZERO, Const, Expr, Index, Ref, apply, conjunction, product, ref
 from ..ir import Dtype, Equation, When, show_equations
 from ..plan.followed import BEFORE, NOW, SEEN, SO_FAR, Followed
-from ..plan.kernels import Kernel, Walk, picks
+from ..plan.kernels import Choice, Kernel, Walk, picks
 from ..plan.program import Step
+from ..records import replace
 from ..source import python as py
 from ..source.layout import cut_text
 from ..source.python import NONE, Assign, Def, Do, Expression, Given, If, Name, Operation, Word, call
 from .triton_elements import Elements, Scope, Surroundings
 from .triton_expressions import NAN_TOO, Value
-from .triton_lanes import PROGRAM, START, flat, joined, pointer
+from .triton_lanes import PROGRAM, flat, joined, pointer
 
 JIT = Word("triton.jit")
 CONSTANT = "tl.constexpr"
@@ -39,9 +41,12 @@ def places_of(name: str) -> str:
 class KernelText:
     """A kernel: its function, and what a launch passes."""
 
+    elements: Elements
+    of_elements: type[Elements] = Elements
+
     def __init__(self, kernel: Kernel, around: Surroundings) -> None:
         self.kernel, self.around = kernel, around
-        self.elements = Elements(kernel, around)
+        self.elements = self.of_elements(kernel, around)
         self.lanes, self.tree, self.word = self.elements.lanes, self.elements.tree, self.elements.word
         self.real = self.elements.real
         self.written: dict[str, None] = {}
@@ -61,8 +66,8 @@ class KernelText:
         for number, walk in enumerate(kernel.walks):
             self._walk(walk, back=number % 2 == 1)
         if kernel.strided:
-            first.lines.append(self.lanes.rows_of_program(_merged(self.elements.every.lines)))
-        body = self.lanes.needed([*_merged(first.lines), *_merged(self.last)])
+            first.lines.append(self.lanes.rows_of_program(merged(self.elements.every.lines)))
+        body = self.lanes.needed([*merged(first.lines), *merged(self.last)])
         names, words = py.spoken(body)
         self.sizes = [n for n in self.around.sizes if n in names]
         self.numbers = [n for n in self.around.options if n in names]
@@ -99,7 +104,7 @@ class KernelText:
 
     # what is computed
 
-    def _walk(self, walk: Walk, back: bool) -> None:
+    def _walk(self, walk: Walk, back: bool = False) -> None:
         """One way along the lanes, or back; what is reduced on it is kept at its end."""
         for step in walk.before:
             self._step(step)
@@ -107,19 +112,23 @@ class KernelText:
             return
         self.walk = walk
         self.elements.begin_turn()
-        self.elements.known |= {SEEN: Value(START, Dtype.INT), NOW: Value(self.lanes.walked, Dtype.INT)}
+        self.elements.known |= {SEEN: Value(self.lanes.before, Dtype.INT), NOW: Value(self.lanes.walked, Dtype.INT)}
         for step in walk.steps:
             self._step(step)
-        lines = _merged(self.elements.end_turn())
+        lines = merged(self.elements.end_turn())
         self.walk = None
         match lines:
             case [If(condition, body, [])]:  # which is known when the kernel is compiled
-                self.scope.lines.append(If(condition, [self.lanes.walk(body, back)]))
+                self.scope.lines.append(If(condition, self._turns(body, back)))
             case _:
-                self.scope.lines.append(self.lanes.walk(lines, back))
+                self.scope.lines += self._turns(lines, back)
         for step in filter(self.kernel.reduces, walk.steps):
             with _Under(self, step.when):
                 self._keep(step, Name(step.target), step.equations[0])
+
+    def _turns(self, body: Sequence[py.Statement], back: bool) -> list[py.Statement]:
+        """The body for one block of lanes after the other, or back."""
+        return [self.lanes.walk(body, back)]
 
     def _step(self, step: Step) -> None:
         """A step; under a condition, where an input must be given for it."""
@@ -183,8 +192,23 @@ class KernelText:
                 extents = [b if i in shown or not self.lanes.several else py.integer(1) for i, b in self.lanes.along]
         elif not self._gathers(step) and (self.walk is None or self.kernel.spans(step)):
             return
-        neutral = NEUTRAL.get(step.equations[0].reduce, NEUTRAL["sum"])
-        home.lines.append(Assign(own, call("tl.full", py.Several(tuple(extents)), neutral, self.real)))
+        home.lines.append(Assign(own, self._neutral(step.equations[0].reduce, extents)))
+
+    def _neutral(self, reduce: str, extents: Sequence[Expression]) -> Expression:
+        """What a reduction begins with."""
+        return call("tl.full", py.Several(tuple(extents)), NEUTRAL.get(reduce, NEUTRAL["sum"]), self.real)
+
+    def _zero(self, e: Equation) -> Expression:
+        """What is there where no equation of an element holds."""
+        return py.Number("0.0")
+
+    def _larger(self, reduce: str, own: Expression, more: Expression) -> Expression:
+        """A maximum, or a minimum, of what is there and of more."""
+        return call(f"tl.{reduce}imum", own, more, NAN_TOO)
+
+    def _where(self, condition: Expression, value: Expression, otherwise: Expression) -> Expression:
+        """A choice."""
+        return call("tl.where", condition, value, otherwise)
 
     def _last_of(self, name: str) -> Word:
         """What is called what something was before a block."""
@@ -201,7 +225,7 @@ class KernelText:
             self._assign_either(own, equations[:2], gathered)
             rest = rest[2:]
         elif begun and not gathered:
-            self.scope.lines.append(Assign(own, py.Number("0.0")))
+            self.scope.lines.append(Assign(own, self._zero(equations[0])))
         for e, when in rest:
             with _Under(self, when):
                 line = self._assigned(own, e, equations[0], begun)
@@ -221,7 +245,7 @@ class KernelText:
             self.scope.lines.append(py.Comment(follows.about))
             return _added(own, self._so_far(own, follows), tree)
         if e.reduce in ("max", "min"):
-            return Assign(own, call(f"tl.{e.reduce}imum", own, tree, NAN_TOO))
+            return Assign(own, self._larger(e.reduce, own, tree))
         if isinstance(tree, Operation) and tree.op == "neg":
             return Assign(own, tree.operands[0], "-=")
         return Assign(own, tree, "+=")
@@ -270,8 +294,8 @@ class KernelText:
             if condition is None:
                 return tree
             if isinstance(tree, Operation) and tree.op == "neg":  # in front of the choice
-                return Operation("neg", (call("tl.where", condition, tree.operands[0], py.Number("0.0")),))
-            return call("tl.where", condition, tree, py.Number("0.0"))
+                return Operation("neg", (self._where(condition, tree.operands[0], py.Number("0.0")),))
+            return self._where(condition, tree, py.Number("0.0"))
         return self._reduced(e, tree, where)
 
     def _span_of(self, e: Equation, first: Equation) -> frozenset[Index]:
@@ -368,6 +392,23 @@ class KernelText:
         self._store(step, place, where, subscripts, extents)
 
 
+Text = TypeVar("Text", bound=KernelText)
+
+
+def texts(
+    found: Sequence[Choice], which: str, around: Surroundings, made: Callable[[Kernel, Surroundings], Text]
+) -> list[tuple[list[Text], list[Text]]]:
+    """The kernels of forward or of backward as functions: in order, those for short rows and those for long ones."""
+
+    def some(way: int, more: str) -> Iterator[list[Text]]:
+        alone = sum(len(choice[way] or choice[0]) for choice in found) == 1
+        for choice in found:
+            names = [f"_{which}_{'' if alone else k.results[0] + '_'}{more}kernel" for k in choice[way]]
+            yield [made(k, replace(around, name=name)) for k, name in zip(choice[way], names, strict=True)]
+
+    return [*zip(some(0, ""), some(1, "long_"), strict=True)]
+
+
 class _Under:
     """What is built while it lasts stands under a condition on optional inputs."""
 
@@ -386,19 +427,19 @@ class _Under:
             self.outer.lines.append(If(asked, lines))
 
 
-def _merged(lines: Sequence[py.Statement]) -> list[py.Statement]:
+def merged(lines: Sequence[py.Statement]) -> list[py.Statement]:
     """Neighbours under one condition as one block; those under one and where it does not hold as two branches."""
     found: list[py.Statement] = []
     for line in lines:
         last = found[-1] if found else None
         if isinstance(line, If) and isinstance(last, If) and not (line.otherwise or last.otherwise):
             if line.condition == last.condition:
-                found[-1] = If(last.condition, _merged([*last.body, *line.body]))
+                found[-1] = If(last.condition, merged([*last.body, *line.body]))
                 continue
             if line.condition == _opposite(last.condition):
-                found[-1] = If(last.condition, last.body, _merged(line.body))
+                found[-1] = If(last.condition, last.body, merged(line.body))
                 continue
-        found.append(If(line.condition, _merged(line.body), _merged(line.otherwise)) if isinstance(line, If) else line)
+        found.append(If(line.condition, merged(line.body), merged(line.otherwise)) if isinstance(line, If) else line)
     return found
 
 

@@ -26,7 +26,10 @@ class Lanes:
     blocks     what blocks there are, and how long the axis is that each is one of; None for all elements by number
     several    whether each lane is an axis of a block
     numbered   the indices that are computed from numbers
+    before     how many lanes have been walked along before a block
     """
+
+    before: Expression = START
 
     def __init__(self, kernel: Kernel, block: Callable[[str], Word], place: Callable[[Expr], Expression]) -> None:
         self.kernel, self.place = kernel, place

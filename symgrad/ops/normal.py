@@ -235,7 +235,7 @@ NORMAL: tuple[Op, ...] = (
              helper=_in_two_factors(halved=True), expand=lambda x: _exp(-(x**2) / 2), nonnegative=True, series=False,
              ball=lambda x: (-x * x / 2).exp()),
     function("erf", lambda x, y: 2 * apply("exp", -(x**2)) / apply("sqrt", _pi),
-             spell={**special("erf"), "triton": "tl.erf"}, monotone=1),
+             spell={**special("erf"), "triton": "tl.erf", "pallas": "jax.lax.erf"}, monotone=1),
     function("erfc", lambda x, y: -2 * apply("exp", -(x**2)) / apply("sqrt", _pi),
              spell={**special("erfc"), "c": "erfc", "c batches": "vector_erfc"}, expand=_by_tail, nonnegative=True,
              monotone=-1),

@@ -78,8 +78,8 @@ class Op:
     names       further names that formula text and declarations accept
     spell       how a language calls it, where that is not its name: "np.arcsin", "asin", in languages of arrays also a
                 template of calls, numbers and its arguments: "np.logaddexp(0, {})"; JAX calls it as NumPy does where
-                nothing else is said ("": it has none); "c loops" in C's loops over arrays and points, "c batches" in
-                those over the points of a batch alone
+                nothing else is said ("": it has none), Pallas as JAX does, of those that triton has; "c loops" in C's
+                loops over arrays and points, "c batches" in those over the points of a batch alone
     expand      the same in terms of other operators, for languages that have no such function
     finer       the same where the arguments are arithmetic on inputs; of values that are rounded more, it would save
                 nothing
@@ -214,6 +214,8 @@ class Op:
         if language == "jax" and language not in self.spell:
             word = self.spell.get("numpy")
             return None if word is None else word.replace("np.", "jnp.")
+        if language == "pallas" and language not in self.spell:  # kernels have what those of triton have
+            return (self.word("jax") or f"jnp.{self.name}") if "triton" in self.spell else None
         return self.spell.get(language) or None
 
 
@@ -316,4 +318,4 @@ def special(name: str) -> dict[str, str]:
 
 def everywhere(name: str) -> dict[str, str]:
     """The spelling of what no language has."""
-    return {"numpy": f"_{name}", "torch": f"_{name}", "jax": f"_{name}", "triton": f"_{name}", "c": name}
+    return {"c": name, **dict.fromkeys(("numpy", "torch", "jax", "triton", "pallas"), f"_{name}")}

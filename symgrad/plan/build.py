@@ -26,7 +26,7 @@ from .steps import steps
 from .subscripts import subscripts
 
 LARGE = 150  # operations that equations share; a longer straight line is cut (arrays) or scheduled (loops)
-KERNELS = ("triton",)  # loops that are printed as they are planned: nothing names what is written twice later
+KERNELS = ("triton", "pallas")  # loops that are printed as they are planned: nothing names what is written twice later
 
 
 def plan(

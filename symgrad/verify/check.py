@@ -531,7 +531,7 @@ class _Checking:
     def _called_plainly(self, stage: str, asked: Callable[[Case], Iterator[tuple[str, str]]]) -> None:
         """What is asked of one call with every input, of which all results are numbers: (place, what is wrong)."""
         self._calling(stage, None)
-        case = example(self.function, self.cases, self.seed, self.artefact, self.to == "jax")
+        case = example(self.function, self.cases, self.seed, self.artefact, getattr(self.artefact, "traces", False))
         for where, said in asked(case) if case is not None else ():
             self.found.fail(stage, where, said, None)
 

@@ -45,8 +45,7 @@ class JaxCalls:
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong, of everything that is asked."""
-        both = [self._traced, self._twice] if has_backward(self.function) else []
-        for ask in [self._mapped, self._static, self._promotes, self._lists, *both]:
+        for ask in self.asked():
             try:
                 with self.jax.enable_x64(True):
                     found = [*ask()]
@@ -54,6 +53,11 @@ class JaxCalls:
                 said = str(error).splitlines()[0] if str(error) else ""
                 found = [(self.function.name, f"{ask.__doc__} raises {type(error).__name__}: {said}")]
             yield from found
+
+    def asked(self) -> list[Callable[[], Iterator[Fault]]]:
+        """What is asked, one after the other."""
+        both = [self._traced, self._twice] if has_backward(self.function) else []
+        return [self._mapped, self._static, self._promotes, self._lists, *both]
 
     def called(self, arrays: Mapping[str, Any]) -> list[Any]:
         """The results, of inputs by name."""

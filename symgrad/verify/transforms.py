@@ -15,6 +15,7 @@ from ..records import replace
 from .adjoint import KINDS, Artefact, draws_at
 from .cases import Case
 from .jax_calls import jax_faults
+from .pallas_calls import pallas_faults
 from .torch_calls import torch_c_faults, torch_faults
 from .triton_calls import triton_faults
 
@@ -24,6 +25,7 @@ FAULTS: Mapping[str, Callable[[Function, Any, Case, Case | None, int], Iterator[
     "torch_c": torch_c_faults,
     "jax": jax_faults,
     "triton": triton_faults,
+    "pallas": pallas_faults,
 }
 
 

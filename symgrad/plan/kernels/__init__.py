@@ -14,4 +14,4 @@ from __future__ import annotations
 
 from .axes import named_alike
 from .data import Kernel, Walk
-from .stages import kernels, picks
+from .stages import Choice, kernels, picks

@@ -17,23 +17,24 @@ from .data import Kernel, box_of
 from .walks import in_blocks, is_free
 
 ADDED = ("sum", "max", "min")  # reductions of which there may be parts
-OTHERS = "Print torch, or torch_c: --to torch."
+OTHERS = {"triton": "Print torch, or torch_c: --to torch.", "pallas": "Print jax: --to jax."}
 
 
 Choice = tuple[tuple[Kernel, ...], tuple[Kernel, ...]]
 
 
-def kernels(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
+def kernels(program: Program, procedure: Procedure, *, to: str = "triton") -> tuple[Choice, ...]:
     """The kernels of forward or of backward, in order; each reads what those before it have written. Some are for lanes
     that are one block each, with others beside them for any number of lanes, where those cost more.
 
     program  without packs: what `flatten` returns
+    to       the language of the kernels, for messages
     """
     kept = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
-    stages = _Stages(program, procedure, kept)
+    stages = _Stages(program, procedure, kept, to=to)
     short = long = [*stages.found()]
     if stages.sums_kept or stages.one_row:
-        long = [*_Stages(program, procedure, kept, apart=True).found()]
+        long = [*_Stages(program, procedure, kept, apart=True, to=to).found()]
     if not stages.one_row:
         short = [b if is_free(b := in_blocks(kernel)) else kernel for kernel in short]
     long = [*map(in_blocks, long)]
@@ -63,7 +64,10 @@ class _Stages:
     apart      those that have kernels of their own: registers hold no long row of them
     """
 
-    def __init__(self, program: Program, procedure: Procedure, kept: Collection[str], apart: bool = False) -> None:
+    def __init__(
+        self, program: Program, procedure: Procedure, kept: Collection[str], *, apart: bool = False, to: str
+    ) -> None:
+        self.to = to
         self.name, self.table = program.derivative.primal.name, program.table_of(procedure)
         self.facts, self.kept = program.derivative.function.facts, kept
         named = {i.name for e in procedure.equations for i, _ in e.box}
@@ -94,17 +98,17 @@ class _Stages:
     def _step(self, item: Item) -> Step:
         """A step that they hold; where it writes at a place that is data alone, 0 is written elsewhere."""
         if not isinstance(item, Step):
-            raise self._refusal(f"{', '.join(item.targets)} are a recurrence, and triton has no loop over time yet")
+            raise self._refusal(f"{', '.join(item.targets)} are a recurrence, and {self.to} has no loop over time yet")
         item = replace(item, equations=tuple(map(_counted, item.equations)))
         for e in item.equations:
             if e.matrix is not None or e.reduce not in ("none", *ADDED):
-                raise self._refusal(f"triton has no {e.reduce}, as in {show_equation(e)}")
+                raise self._refusal(f"{self.to} has no {e.reduce}, as in {show_equation(e)}")
             arrays = [r for r in e.reads if r.name in self.table and r.subscripts]
             sides = [{i for i, _ in some} for some in (e.reduced, e.shown)]
             mixed = any(all(side & {*indices(r)} for side in sides) for r in arrays)
             if mixed and not any(self._is_walked(r, e) for r in arrays):
                 said = "reads each element of its arrays many times, as products of matrices and windows do"
-                raise self._refusal(f"{show_equation(e)} {said}; triton has no tiles for that yet")
+                raise self._refusal(f"{show_equation(e)} {said}; {self.to} has no tiles for that yet")
         first, *others = item.equations
         places = [k for k, s in enumerate(first.subscripts) if self._is_data(s)]
         rest = [s for k, s in enumerate(first.subscripts) if k not in places]
@@ -143,7 +147,7 @@ class _Stages:
         return alone >= {i for i, _ in e.box} or pseudo.reduced == () and writes_once(pseudo, self.facts)
 
     def _refusal(self, said: str) -> UnsupportedError:
-        return UnsupportedError(f"{self.name}: {said}. {OTHERS}")
+        return UnsupportedError(f"{self.name}: {said}. {OTHERS[self.to]}")
 
     def _is_data(self, subscript: object) -> bool:
         """Whether elements of tensors tell a subscript."""
@@ -163,14 +167,14 @@ class _Stages:
         """Parts are added up by the one who calls kernels, and nothing else; a row is one of all rows of its kernel."""
         every = self._rows(step)
         if all({i for i, _ in e.box} - {*self.lanes} < every for e in step.equations):
-            raise self._refusal(f"triton has no kernel of rows of several kinds, as {_shown(step)}")
+            raise self._refusal(f"{self.to} has no kernel of rows of several kinds, as {_shown(step)}")
         several = len(step.equations) > 1
         if step.target in self.scattered and (several or step.equations[0].reduced):
             raise self._refusal(f"several rows add to one element in more than one term, as {_shown(step)}")
         rows = {frozenset(i for i, _ in e.reduced if i not in self.lanes) for e in step.equations}
         ways = {e.reduce for e in step.equations}
         if step.target in self.parts and (len(rows) > 1 or len(ways) > 1):
-            raise self._refusal(f"triton has no sum over rows beside other terms, as {_shown(step)}")
+            raise self._refusal(f"{self.to} has no sum over rows beside other terms, as {_shown(step)}")
 
     # rows and lanes
 
