@@ -215,7 +215,8 @@ class Op:
             word = self.spell.get("numpy")
             return None if word is None else word.replace("np.", "jnp.")
         if language == "pallas" and language not in self.spell:  # kernels have what those of triton have
-            return (self.word("jax") or f"jnp.{self.name}") if "triton" in self.spell else None
+            spelled_out = "triton" not in self.spell or self.spell.get("jax") == ""
+            return None if spelled_out else self.word("jax") or f"jnp.{self.name}"
         return self.spell.get(language) or None
 
 

@@ -52,7 +52,7 @@ STEPS: tuple[Op, ...] = (
              expand=lambda x: select(apply("lt", x, 0), apply("ceil", x), apply("floor", x)),
              kinks=jump("x is an integer but 0", lambda x: bool(x == mp.floor(x) and x != 0), 0)),
     function("rint", None, _nearest, lambda x: mp.nint(x), names=("round",), monotone=1,
-             spell={"torch": "torch.round", "triton": "_rint"},
+             spell={"torch": "torch.round", "triton": "_rint", "pallas": ""},
              kinks=jump("x is halfway between two integers", lambda x: bool(x - mp.floor(x) == mpmath.mpf(1) / 2), 0)),
     Op("heaviside", 2, lambda x, h: h if x == 0 else mpmath.mpf(int(x > 0)),
        lambda x, h, y: (ZERO, select(apply("eq", x, 0), ONE, ZERO)), "Heaviside", names=("Heaviside",),

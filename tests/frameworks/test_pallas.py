@@ -77,7 +77,7 @@ REFUSED = {
     "f(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]": "are a recurrence, and pallas has no loop over time",
     "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "pallas has no kernel of rows of several kinds",
     "f(x[n], y[m]): out[i*m + j] = x[i]*y[j]": "is reduced over one axis of a row and not over another, .* --to jax",
-    "f(x) = erfc(x)": "pallas has no function erfc, .* --to jax",
+    "f(x) = erfc(x)": "pallas has no function rint, .* --to jax",
     "f(x[n]) = prod[i](x[i])": "pallas has no prod",
 }
 
