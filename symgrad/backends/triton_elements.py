@@ -62,9 +62,9 @@ class Elements:
             the innermost one
     """
 
-    def __init__(self, kernel: Kernel, around: Surroundings) -> None:
+    def __init__(self, kernel: Kernel, around: Surroundings, lanes: type[Lanes] = Lanes) -> None:
         self.kernel, self.around = kernel, around
-        taken = [*around.table, *around.sizes, *around.options, *(i.name for i, _ in (*kernel.rows, *kernel.lanes))]
+        taken = [*around.table, *around.sizes, *around.options, *(i.name for i, _ in kernel.box)]
         self.names = Names(taken)
         self._words: dict[tuple[str, str], Word] = {}  # those of parameters, which a launch speaks of
         self.known: dict[Expr, Value] = {}
@@ -74,7 +74,7 @@ class Elements:
         self._called: dict[Ref, str] = {}
         self.real = self.word("REAL")
         self.tree = Expressions(around.function, self._leaf, self.real)
-        self.lanes = Lanes(kernel, lambda name: self.word("BLOCK", name), self.tree.place)
+        self.lanes = lanes(kernel, lambda name: self.word("BLOCK", name), self.tree.place)
         self.scope = self.turn = self.every = self.first = Scope()
 
     def word(self, kind: str, of: str = "") -> Word:

@@ -39,9 +39,9 @@ def places_of(name: str) -> str:
 class KernelText:
     """A kernel: its function, and what a launch passes."""
 
-    def __init__(self, kernel: Kernel, around: Surroundings) -> None:
+    def __init__(self, kernel: Kernel, around: Surroundings, elements: type[Elements] = Elements) -> None:
         self.kernel, self.around = kernel, around
-        self.elements = Elements(kernel, around)
+        self.elements = elements(kernel, around)
         self.lanes, self.tree, self.word = self.elements.lanes, self.elements.tree, self.elements.word
         self.real = self.elements.real
         self.written: dict[str, None] = {}
@@ -51,7 +51,7 @@ class KernelText:
 
     # the function
 
-    def _function(self) -> Def:
+    def _body(self) -> list[py.Statement]:
         kernel, first = self.kernel, self.elements.first
         first.lines += self.lanes.begun()
         if kernel.strided:
@@ -61,8 +61,11 @@ class KernelText:
         for walk in kernel.walks:
             self._walk(walk)
         if kernel.strided:
-            first.lines.append(self.lanes.rows_of_program(_merged(self.elements.every.lines)))
-        body = self.lanes.needed([*_merged(first.lines), *_merged(self.last)])
+            first.lines.append(self.lanes.rows_of_program(merged(self.elements.every.lines)))
+        return [*merged(first.lines), *merged(self.last)]
+
+    def _function(self) -> Def:
+        body = self.lanes.needed(self._body())
         names, words = py.spoken(body)
         self.sizes = [n for n in self.around.sizes if n in names]
         self.numbers = [n for n in self.around.options if n in names]
@@ -110,7 +113,7 @@ class KernelText:
         self.elements.known |= {SEEN: Value(START, Dtype.INT), NOW: Value(self.lanes.walked, Dtype.INT)}
         for step in walk.steps:
             self._step(step)
-        lines = _merged(self.elements.end_turn())
+        lines = merged(self.elements.end_turn())
         self.walk = None
         match lines:
             case [If(condition, body, [])]:  # which is known when the kernel is compiled
@@ -118,12 +121,12 @@ class KernelText:
             case _:
                 self.scope.lines.append(self.lanes.walk(lines))
         for step in filter(self.kernel.reduces, walk.steps):
-            with _Under(self, step.when):
+            with Under(self, step.when):
                 self._keep(step, Name(step.target), step.equations[0])
 
     def _step(self, step: Step) -> None:
         """A step; under a condition, where an input must be given for it."""
-        with _Under(self, step.when):
+        with Under(self, step.when):
             for name, equations in self._groups(step):
                 self._value(step, name, equations)
 
@@ -190,12 +193,13 @@ class KernelText:
         """What is called what something was before a block."""
         return Word(f"{name}_before")
 
-    def _add_up(self, step: Step, own: Name, equations: Sequence[Equation]) -> None:
-        """The sum of what equations say; what is either there or absent in one place."""
+    def _add_up(self, step: Step, own: Name, equations: Sequence[Equation], more: bool = False) -> None:
+        """The sum of what equations say, and of what is there if it is `more`; what is either there or absent in one
+        place."""
         left = [tuple(w for w in e.when if w not in step.when) for e in equations]
         rest = [*zip(equations, left, strict=True)]
         added_up = self._is_added_up(step)
-        gathered = added_up or self._gathers(step)
+        gathered = more or added_up or self._gathers(step)
         begun = gathered or bool(left[0])
         if [len(w) for w in left[:2]] == [1, 1] and left[0] != left[1] and left[0][0][0] == left[1][0][0]:
             self._assign_either(own, equations[:2], gathered)
@@ -203,7 +207,7 @@ class KernelText:
         elif begun and not gathered:
             self.scope.lines.append(Assign(own, py.Number("0.0")))
         for e, when in rest:
-            with _Under(self, when):
+            with Under(self, when):
                 line = self._assigned(own, e, equations[0], begun)
                 self.scope.lines += self._needed(step, [line]) if added_up else [line]
             begun = True
@@ -368,7 +372,7 @@ class KernelText:
         self._store(step, place, where, subscripts, extents)
 
 
-class _Under:
+class Under:
     """What is built while it lasts stands under a condition on optional inputs."""
 
     def __init__(self, text: KernelText, when: When) -> None:
@@ -386,19 +390,19 @@ class _Under:
             self.outer.lines.append(If(asked, lines))
 
 
-def _merged(lines: Sequence[py.Statement]) -> list[py.Statement]:
+def merged(lines: Sequence[py.Statement]) -> list[py.Statement]:
     """Neighbours under one condition as one block; those under one and where it does not hold as two branches."""
     found: list[py.Statement] = []
     for line in lines:
         last = found[-1] if found else None
         if isinstance(line, If) and isinstance(last, If) and not (line.otherwise or last.otherwise):
             if line.condition == last.condition:
-                found[-1] = If(last.condition, _merged([*last.body, *line.body]))
+                found[-1] = If(last.condition, merged([*last.body, *line.body]))
                 continue
             if line.condition == _opposite(last.condition):
-                found[-1] = If(last.condition, last.body, _merged(line.body))
+                found[-1] = If(last.condition, last.body, merged(line.body))
                 continue
-        found.append(If(line.condition, _merged(line.body), _merged(line.otherwise)) if isinstance(line, If) else line)
+        found.append(If(line.condition, merged(line.body), merged(line.otherwise)) if isinstance(line, If) else line)
     return found
 
 
