@@ -14,6 +14,9 @@ _SHORT = 16384  # elements of a row that registers hold; half beside sums of row
 
 _TILE = 4096  # elements of a long row that a program takes at a time
 
+# rows and columns in a tile of a product, warps, and blocks that are loaded ahead
+_TILES = ((128, 128, 8, 3), (64, 64, 4, 4), (16, 128, 4, 4), (128, 16, 4, 4), (16, 16, 2, 4))
+
 
 def _refuse(ctx, *_):
     raise NotImplementedError(
@@ -66,6 +69,16 @@ def _block(extent):
 def _tile(extent):
     """Return how many elements a program takes at a time of an axis of any length."""
     return min(triton.next_power_of_2(max(extent, 1)), _TILE)
+
+
+def _tiles(rows, columns, terms, tensor):
+    """Return the rows, columns and terms in a block of a product, how many warps a program
+    has, and how many blocks are loaded ahead: of sizes alone, so that results are the same."""
+    wide = tensor.element_size()
+    fitting = (t for t in _TILES[wide > 4 :] if t[0] <= rows and t[1] <= columns)
+    block_rows, block_columns, warps, stages = next(fitting, _TILES[-1])
+    block_terms = min(triton.next_power_of_2(max(terms, 16)), max(128 // wide, 16))
+    return block_rows, block_columns, block_terms, warps, stages
 
 
 def _warps(elements):

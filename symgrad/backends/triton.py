@@ -11,13 +11,13 @@ from ..expr import Expr, product, ref, refs, substitute
 from ..ir import Dtype, Tensor, covers
 from ..plan import Program
 from ..plan.arrays.half import autocast_of
-from ..plan.kernels import Kernel, kernels
+from ..plan.kernels import Kernel, Tiles, launches
 from ..plan.loops import flatten, size_names
 from ..plan.program import Procedure
 from ..records import replace
 from ..source import python as py
 from ..source.layout import listed
-from ..source.python import Assign, Def, Do, Expression, Name, Operation, Word, call, method
+from ..source.python import NONE, Assign, Def, Do, Expression, Name, Operation, Word, call, method
 from . import primitives
 from .base import Artefact
 from .handwritten import handwritten
@@ -33,9 +33,11 @@ from .triton_elements import Surroundings
 from .triton_helpers import helpers
 from .triton_kernel import KernelText, parts_of, places_of, texts
 from .triton_load import Interpreted
+from .triton_tiles import TileText
 
+WARPS, STAGES = Word("warps"), Word("stages")
 BLOCK, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("kernel"), Word("real"), Word("_SHORT")
-CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_TILE")
+CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_TILE", "_TILES")
 Choice = tuple[list[KernelText], list[KernelText]]  # of short rows, and of long ones if those are others
 
 
@@ -86,14 +88,15 @@ class _File(OperatorFile):
         gradients = own if which != PAIR[0] else {}
         where = primal.name, flat.table_of(procedure), [*self.names.values()], options
         around = Surroundings("", *where, optional, procedure.reads, gradients)
-        return texts(kernels(flat, procedure), which, around, KernelText)
+        made = launches(flat, procedure)
+        return texts(made, which, around, lambda k, a: TileText(k, a) if isinstance(k, Tiles) else KernelText(k, a))
 
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:
         """The sizes and options that a launch speaks of, besides those that are passed."""
         kernel = text.kernel
         shapes = [e for n in (*kernel.results, *kernel.parts) for e in flat.table[n].shape]
-        return {r.name for e in (*shapes, *dict(kernel.rows).values(), *dict(kernel.lanes).values()) for r in refs(e)}
+        return {r.name for e in (*shapes, *dict(kernel.box).values()) for r in refs(e)}
 
     def _used(self, texts: Sequence[KernelText], flat: Program) -> set[str]:
         return {n for t in texts for n in (*t.sizes, *self._extents(t, flat))}
@@ -117,6 +120,7 @@ class _File(OperatorFile):
         body += [own["_LARGEST"]] if "_block" in called else []
         body += [own["_SHORT"]] if "_SHORT" in called else []
         body += [own["_TILE"]] if "_tile" in called else []
+        body += [own["_TILES"]] if "_tiles" in called else []
         body += [public, *texts, *whole, self.keeper(), self.differentiator(), own["_refuse"], *between, *REGISTERED]
         found = [*checks]
         found += helpers(self.primal.name, py.words_in(texts), self.program)
@@ -217,7 +221,7 @@ class _File(OperatorFile):
 
     def _named(self, text: KernelText) -> Assign:
         """A kernel, and how large its blocks are, under names."""
-        found = [Assign(KERNEL, Word(text.around.name)), *self._blocks(text)]
+        found = [Assign(KERNEL, Word(text.around.name)), *self._blocks(text, NONE)]
         return Assign(py.bare([n.target for n in found]), py.bare([n.value for n in found]))
 
     def _size(self, extent: Expr) -> Expression:
@@ -229,12 +233,15 @@ class _File(OperatorFile):
         there = {*self.results, *self.gradient_names.values()}
         between = [name for name in kernel.results if name not in there]  # others may read them for another gradient
         memory = [Assign(Name(name), self.empty(self.program.table[name], like)) for name in between]
-        lines: list[py.Statement] = [*(() if called else self._blocks(text))]
+        lines: list[py.Statement] = [*(() if called else self._blocks(text, like))]
         blocks = map(self._size_of, text.blocks if kernel.apart else ())
         columns = [call("triton.cdiv", self._size(text.lanes.total), block) for block in blocks]
         rows = self._size(product(extent for _, extent in kernel.rows))
         grid = rows if kernel.rows else py.integer(1)
-        if kernel.flat:
+        if isinstance(kernel, Tiles):
+            first, second = self._tiles_of(text)
+            grid, columns = Operation("mul", (rows, first)) if kernel.rows else first, [second]
+        elif kernel.flat:
             grid = call("triton.cdiv", rows, BLOCK)
         elif kernel.strided:
             lines.append(Assign(Word("programs"), call("_programs", rows, like, *columns)))
@@ -289,8 +296,18 @@ class _File(OperatorFile):
         """What the size of a block is called at a launch."""
         return Word(block.name.lower())
 
-    def _blocks(self, text: KernelText) -> list[Assign]:
-        """How large the blocks of lanes are."""
+    def _tiles_of(self, text: KernelText) -> list[py.Call]:
+        """How many tiles there are along each of their axes."""
+        along = {i.name: block for i, block in text.lanes.of_tile.items()} if isinstance(text, TileText) else {}
+        extents = [(self._size(n), self._size_of(along[i.name])) for i, n in text.kernel.box if i.name in along]
+        return [call("triton.cdiv", n, block) for n, block in extents]
+
+    def _blocks(self, text: KernelText, like: Expression) -> list[Assign]:
+        """How large the blocks of lanes are, or tiles."""
+        if isinstance(text, TileText):
+            words = [*map(self._size_of, text.blocks), WARPS, STAGES]
+            sizes = [self._size(n) for n in text.lanes.blocks.values() if n is not None]
+            return [Assign(py.bare(words), call("_tiles", *sizes, like))]
         taken = "_tile" if text.kernel.walks or text.kernel.apart else "_block"
         found = [(word, extent) for word, extent in text.blocks.items() if extent is not None]
         return [Assign(self._size_of(word), call(taken, self._size(extent))) for word, extent in found]
@@ -311,7 +328,10 @@ class _File(OperatorFile):
             keywords[word.name] = value
             elements.append(value)
         keywords |= {text.real.name: call("_kind", REAL)} if text.uses_real else {}
-        keywords |= {"num_warps": call("_warps", py.joined("mul", elements))} if elements else {}
+        if isinstance(text, TileText):
+            keywords |= {"num_warps": WARPS, "num_stages": STAGES}
+        elif elements:
+            keywords |= {"num_warps": call("_warps", py.joined("mul", elements))}
         launch = Do(call(py.Element(called or Word(text.around.name), (Word("grid"),)), *positional, **keywords))
         on_their_device = py.With(call("torch.cuda.device_of", like), [launch])
         return [Assign(Word("grid"), py.Several(grid)), on_their_device]

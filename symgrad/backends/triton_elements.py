@@ -62,12 +62,13 @@ class Elements:
             the innermost one
     """
 
+    of_lanes: type[Lanes] = Lanes
     tree: Expressions
     lanes: Lanes
 
     def __init__(self, kernel: Kernel, around: Surroundings) -> None:
         self.kernel, self.around = kernel, around
-        taken = [*around.table, *around.sizes, *around.options, *(i.name for i, _ in (*kernel.rows, *kernel.lanes))]
+        taken = [*around.table, *around.sizes, *around.options, *(i.name for i, _ in kernel.box)]
         self.names = Names(taken)
         self._words: dict[tuple[str, str], Word] = {}  # those of parameters, which a launch speaks of
         self.known: dict[Expr, Value] = {}
@@ -82,7 +83,7 @@ class Elements:
     def _begin(self) -> None:
         """Its words for expressions, and for where a program is."""
         self.tree = Expressions(self.around.function, self._leaf, self.real)
-        self.lanes = Lanes(self.kernel, lambda name: self.word("BLOCK", name), self.tree.place)
+        self.lanes = self.of_lanes(self.kernel, lambda name: self.word("BLOCK", name), self.tree.place)
 
     def word(self, kind: str, of: str = "") -> Word:
         """What a parameter is called that is known when a kernel is compiled."""

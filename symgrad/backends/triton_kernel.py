@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from ..expr import ZERO, Const, Expr, Index, Ref, apply, conjunction, product, ref
+from ..expr.names import Names
 from ..ir import Dtype, Equation, When, show_equations
 from ..plan.followed import BEFORE, NOW, SEEN, SO_FAR, Followed
 from ..plan.kernels import Choice, Kernel, Walk, picks
@@ -56,7 +57,7 @@ class KernelText:
 
     # the function
 
-    def _function(self) -> Def:
+    def _body(self) -> list[py.Statement]:
         kernel, first = self.kernel, self.elements.first
         first.lines += self.lanes.begun()
         if kernel.strided:
@@ -67,7 +68,10 @@ class KernelText:
             self._walk(walk, back=number % 2 == 1)
         if kernel.strided:
             first.lines.append(self.lanes.rows_of_program(merged(self.elements.every.lines)))
-        body = self.lanes.needed([*merged(first.lines), *merged(self.last)])
+        return [*merged(first.lines), *merged(self.last)]
+
+    def _function(self) -> Def:
+        body = self.lanes.needed(self._body())
         names, words = py.spoken(body)
         self.sizes = [n for n in self.around.sizes if n in names]
         self.numbers = [n for n in self.around.options if n in names]
@@ -123,7 +127,7 @@ class KernelText:
             case _:
                 self.scope.lines += self._turns(lines, back)
         for step in filter(self.kernel.reduces, walk.steps):
-            with _Under(self, step.when):
+            with Under(self, step.when):
                 self._keep(step, Name(step.target), step.equations[0])
 
     def _turns(self, body: Sequence[py.Statement], back: bool) -> list[py.Statement]:
@@ -132,7 +136,7 @@ class KernelText:
 
     def _step(self, step: Step) -> None:
         """A step; under a condition, where an input must be given for it."""
-        with _Under(self, step.when):
+        with Under(self, step.when):
             for name, equations in self._groups(step):
                 self._value(step, name, equations)
 
@@ -214,12 +218,13 @@ class KernelText:
         """What is called what something was before a block."""
         return Word(f"{name}_before")
 
-    def _add_up(self, step: Step, own: Name, equations: Sequence[Equation]) -> None:
-        """The sum of what equations say; what is either there or absent in one place."""
+    def _add_up(self, step: Step, own: Name, equations: Sequence[Equation], more: bool = False) -> None:
+        """The sum of what equations say, and of what is there if it is `more`; what is either there or absent in one
+        place."""
         left = [tuple(w for w in e.when if w not in step.when) for e in equations]
         rest = [*zip(equations, left, strict=True)]
         added_up = self._is_added_up(step)
-        gathered = added_up or self._gathers(step)
+        gathered = more or added_up or self._gathers(step)
         begun = gathered or bool(left[0])
         if [len(w) for w in left[:2]] == [1, 1] and left[0] != left[1] and left[0][0][0] == left[1][0][0]:
             self._assign_either(own, equations[:2], gathered)
@@ -227,7 +232,7 @@ class KernelText:
         elif begun and not gathered:
             self.scope.lines.append(Assign(own, self._zero(equations[0])))
         for e, when in rest:
-            with _Under(self, when):
+            with Under(self, when):
                 line = self._assigned(own, e, equations[0], begun)
                 self.scope.lines += self._needed(step, [line]) if added_up else [line]
             begun = True
@@ -399,17 +404,19 @@ def texts(
     found: Sequence[Choice], which: str, around: Surroundings, made: Callable[[Kernel, Surroundings], Text]
 ) -> list[tuple[list[Text], list[Text]]]:
     """The kernels of forward or of backward as functions: in order, those for short rows and those for long ones."""
+    taken = Names()
 
     def some(way: int, more: str) -> Iterator[list[Text]]:
         alone = sum(len(choice[way] or choice[0]) for choice in found) == 1
         for choice in found:
             names = [f"_{which}_{'' if alone else k.results[0] + '_'}{more}kernel" for k in choice[way]]
-            yield [made(k, replace(around, name=name)) for k, name in zip(choice[way], names, strict=True)]
+            own = [replace(around, name=taken.new(name)) for name in names]
+            yield [made(k, a) for k, a in zip(choice[way], own, strict=True)]
 
     return [*zip(some(0, ""), some(1, "long_"), strict=True)]
 
 
-class _Under:
+class Under:
     """What is built while it lasts stands under a condition on optional inputs."""
 
     def __init__(self, text: KernelText, when: When) -> None:

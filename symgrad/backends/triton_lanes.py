@@ -65,7 +65,7 @@ class Lanes:
         """What a program begins with."""
         lines: list[py.Statement] = []
         if self.kernel.flat:
-            lines.append(Assign(self.row, _beginning_at(Operation("mul", (FIRST_ROW, self.size)), self.size)))
+            lines.append(Assign(self.row, beginning_at(Operation("mul", (FIRST_ROW, self.size)), self.size)))
             lines.append(Assign(MASK, Operation("lt", (self.row, self.place(product(self.rows.values()))))))
             lines += self.row_indices()
         elif self.rows and not self.kernel.strided:
@@ -100,16 +100,16 @@ class Lanes:
     def block_at(self, start: Expression | None) -> list[Assign]:
         """A block of lanes, and which of them there are; the first one, if there is no other."""
         if self.kernel.counted:
-            lines = [Assign(LANE, _beginning_at(start, self.size))]
+            lines = [Assign(LANE, beginning_at(start, self.size))]
             lines.append(Assign(MASK, Operation("lt", (LANE, self.place(self.total)))))
             return [*lines, *self._from_number(LANE, self.lanes)]
         lines = []
         for place, ((i, extent), block) in enumerate(zip(self.lanes.items(), self.blocks, strict=True)):
-            lane = self._wide(i, _beginning_at(start, block))
+            lane = self._wide(i, beginning_at(start, block))
             if self.several:
                 lane = py.Element(lane, tuple(py.Cut() if k == place else NONE for k in range(len(self.lanes))))
             lines.append(Assign(Name(i.name), lane))
-            lines.append(Assign(self._mask_of(i), Operation("lt", (Name(i.name), self.place(extent)))))
+            lines.append(Assign(self.mask_of(i), Operation("lt", (Name(i.name), self.place(extent)))))
         return lines
 
     def walk(self, body: Sequence[py.Statement], back: bool = False) -> py.For:
@@ -132,7 +132,8 @@ class Lanes:
         """How many lanes have been walked along with this block."""
         return call("tl.minimum", Operation("add", (START, self.size)), self.place(self.total))
 
-    def _mask_of(self, i: Index) -> Word:
+    def mask_of(self, i: Index) -> Word:
+        """What tells which elements of a block along an axis there are."""
         return Word(f"mask_{i.name}") if self.several else MASK
 
     def mask(self, span: Iterable[Index], *more: Expression) -> Expression | None:
@@ -141,7 +142,7 @@ class Lanes:
         if self.kernel.flat:
             parts: list[Expression] = [MASK] if span else []
         else:
-            parts = [*dict.fromkeys(self._mask_of(i) for i in self.lanes if i in span)]
+            parts = [*dict.fromkeys(self.mask_of(i) for i in self.lanes if i in span)]
         parts += more
         return py.joined("bitand", parts) if parts else None
 
@@ -179,7 +180,8 @@ def _without(lines: Sequence[py.Statement], some: Sequence[Assign]) -> list[py.S
     return [replace(n, body=_without(n.body, some)) if isinstance(n, py.For) else n for n in left]
 
 
-def _beginning_at(start: Expression | None, size: Expression) -> Expression:
+def beginning_at(start: Expression | None, size: Expression) -> Expression:
+    """A block of indices."""
     block = call("tl.arange", py.integer(0), size)
     return block if start is None else Operation("add", (start, block))
 

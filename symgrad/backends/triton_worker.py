@@ -29,6 +29,7 @@ from .frameworks import TorchArtefact
 from .python_names import module_from
 
 APART = 4096  # elements around each tensor of a launch
+SMALLEST = 16  # elements in a block of a product, as GPUs multiply them
 SMALL, FEW = 4, 64  # elements in a block, so that there are several of few
 KINDS = {torch.float64: "*fp64", torch.float32: "*fp32", torch.int64: "*i64", torch.bool: "*i1",
          torch.float16: "*fp16", torch.bfloat16: "*bf16"}  # fmt: skip
@@ -117,10 +118,18 @@ def _condition(mask: Any) -> Any:
     return interpreter.TensorHandle(np.asarray(mask.data, bool), tl.int1)
 
 
+def _widened(operand: Any) -> Any:
+    """An operand of a product; the interpreter has the bits of a bfloat16 as an integer, and would multiply these."""
+    if operand.dtype.scalar != tl.bfloat16:
+        return operand
+    data = interpreter._convert_float(operand.data, tl.bfloat16, tl.float32, None).view(np.float32)
+    return interpreter.TensorHandle(data, tl.float32)
+
+
 def _guard() -> None:
     """Make the interpreter look at every access."""
     builder = interpreter.InterpreterBuilder
-    load, store = builder.create_masked_load, builder.create_masked_store
+    load, store, multiply = builder.create_masked_load, builder.create_masked_store, builder.create_dot
 
     def loads(self: Any, pointers: Any, mask: Any, other: Any, *rest: Any) -> Any:
         kind, mask = pointers.get_element_ty(), _condition(mask)
@@ -139,7 +148,10 @@ def _guard() -> None:
         _inside(pointers.data, mask.data, size, "writes")
         return store(self, pointers, value, mask, *rest)
 
-    builder.create_masked_load, builder.create_masked_store = loads, stores
+    def dot(self: Any, a: Any, b: Any, *rest: Any) -> Any:
+        return multiply(self, _widened(a), _widened(b), *rest)
+
+    builder.create_masked_load, builder.create_masked_store, builder.create_dot = loads, stores, dot
     interpreter.GridExecutor = Guarded
     mock.patch.object(torch.cuda, "device_of", chosen).start()
 
@@ -179,6 +191,9 @@ class Worker:
         self.calls += 1
         own, most = vars(module), SMALL if few else 16 * FEW
         taken = own.setdefault("_taken", {name: own[name] for name in ("_block", "_tile") if name in own})
+        if "_tiles" in own:
+            tile = FEW if not few else SMALL * SMALL if self.calls % 4 > 1 else SMALL // 2
+            own["_tiles"] = lambda *_: (tile, tile, tile, 1, 1)
         larger = {name: partial(_larger, function) for name, function in taken.items()}
         own.update(larger if few and self.calls % 4 > 1 else taken)
         own.update(_BLOCK=most, _TILE=1 if few else most, _SHORT=0 if self.calls % 2 else 16 * FEW)
@@ -205,7 +220,7 @@ class Worker:
         found = []
         for name, given in launched.items():
             kinds = {n: kind for n, kind, _ in given}
-            constants = {n: _dtype(value) for n, kind, value in given if kind == "constexpr"}
+            constants = {n: _constant(n, value) for n, kind, value in given if kind == "constexpr"}
             for target in targets:
                 try:
                     triton.compile(
@@ -220,7 +235,10 @@ def _larger(function: Callable[[int], int], extent: int) -> int:
     return SMALL * function(extent)
 
 
-def _dtype(value: Any) -> Any:
+def _constant(name: str, value: Any) -> Any:
+    """What a kernel is compiled for: no product has tiles of fewer elements."""
+    if name.startswith("BLOCK"):
+        return max(value, SMALLEST)
     return {"fp64": tl.float64, "fp32": tl.float32}.get(value, value) if isinstance(value, str) else value
 
 

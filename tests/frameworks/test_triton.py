@@ -26,6 +26,7 @@ TEXTS = {
     "added": "added(x[n], t[n]: int, m[k]): out = sum[i](x[i]*m[t[i]])",
     "rounded": "rounded(x) = trunc(x)*round(x) + 0.1*where(x > 0, 1, 2)*log2(x**2 + 1)",
     "normal": "normal(x) = erfc(x)*ndtr(x) + erfcx(x)",
+    "product": "product(w[m,k], x[n,k]): y[b,i] = sum[j](w[i,j]*x[b,j])",
     "kept": "kept(x[...], keep[...]: bool; p=0.5) = where(keep, x/(1 - p), 0)",
 }
 
@@ -37,7 +38,7 @@ def declared(name):
 pytestmark = pytest.mark.usefixtures("triton")
 
 
-@pytest.mark.parametrize("name", ["scaled", "cross_entropy", "layer_norm"])
+@pytest.mark.parametrize("name", ["scaled", "cross_entropy", "layer_norm", "mlp"])
 def test_kernels_agree_and_are_operators(name):
     """Everything that a check asks: half precision, torch.compile, opcheck, compilation for sm_80 and sm_90."""
     report = sg.check(declared(name), to="triton")
@@ -46,8 +47,8 @@ def test_kernels_agree_and_are_operators(name):
 
 @pytest.mark.parametrize(
     "name",
-    "columns picked added rounded normal kept scaled_matrix mse_loss binary_cross_entropy batch_norm "
-    "cross_layer".split(),
+    "columns picked added rounded normal kept scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer "
+    "product".split(),
 )
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
@@ -86,6 +87,8 @@ SHAPES = {
     "group_norm": lambda n: [(2, 2, n)],
     "logsumexp": lambda n: [(3, n)],
     "mse_loss": lambda n: [(n,)] * 2,
+    "linear": lambda n: [(3, n), (2, n), (2,)],
+    "batch_matmul": lambda n: [(2, n, 3), (2, 3, 5)],
 }
 
 
@@ -149,7 +152,7 @@ def test_reductions_that_follow_each_other_take_one_walk(formula, monkeypatch):
 
 
 REFUSED = {
-    "f(x[n,k], w[k,m])[i,j] = sum[l](x[i,l]*w[l,j])": "reads each element of its arrays many times.* --to torch",
+    "f(x[n,k], y[m,k])[i,j] = sum[l](abs(x[i,l] - y[j,l]))": "many times, and is no product of two.* --to torch",
     "f(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]": "are a recurrence, and triton has no loop over time",
     "f(x[n]): out[i:n-1] = (x[i+1] - x[i])**2": "several rows add to one element in more than one term, as grad_x",
     "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "triton has no kernel of rows of several kinds",
@@ -193,6 +196,15 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("cross_entropy", "accumulate=True", "accumulate=False"),
     ("cross_entropy", "counts = target != ignore_index", "counts = target >= 0"),
     ("gelu", "with torch.cuda.device_of(x):", "if True:"),
+    ("linear", "mask_l = l < k", "mask_l = l <= k"),
+    ("linear", "mask=mask_i[:, None] & mask_l[None, :]", "mask=mask_i[:, None]"),
+    ("linear", "j[None, :] * k + l[:, None]", "j[None, :] * m + l[:, None]"),
+    ("linear", "l = start + tl.arange(0, BLOCK_TERMS)", "l = tl.arange(0, BLOCK_TERMS)"),
+    ("linear", "range(0, k, BLOCK_TERMS)", "range(0, k, 2 * BLOCK_TERMS)"),
+    ("linear", "tl.dot(x, weight, out, ", "tl.dot(x, weight, "),
+    ("linear", "out += bias[None, :]", "out = bias[None, :]"),
+    ("linear", "triton.cdiv(m, block_j))", "1)"),
+    ("batch_matmul", "tl.cdiv(k, BLOCK_P)", "1"),
 )
 
 

@@ -14,6 +14,7 @@ from ...ir import Equation
 from ...ops import OPS
 from ...ops.primitive import Primitive
 from ...records import dataclass, replace
+from ..kernels import product_of
 from .below import below, children, is_array, plain_number, with_parts
 from .commands import Assign, Guard, Statement, Unpack, flat, tops
 from .guards import names_read, targets_of
@@ -85,14 +86,19 @@ def autocast(statements: Sequence[Statement], results: Collection[str], equation
 
 
 def autocast_of(equations: Sequence[Equation], results: Collection[str]) -> str:
-    """The same, told by the equations, where there are no products of matrices."""
-    sums: set[str] = set()
+    """The same, told by the equations alone."""
+    kinds: dict[str, str] = {}
     for _ in range(2):  # what a loop computes may be read in the next turn
         for e in equations:
-            if e.reduced and e.reduce not in EXTREMES or any(r.name in sums for r in e.reads):
-                sums.add(e.target)
+            found = max((kinds.get(r.name, UNTYPED) for r in e.reads), key=_rank, default=UNTYPED)
+            if product_of(e) is not None:
+                found = PRODUCT
+            elif e.reduced and e.reduce not in EXTREMES:
+                found = FLOAT32
+            kinds[e.target] = max(kinds.get(e.target, UNTYPED), found, key=_rank)
     listed = {e.target for e in equations if e.reduce == "none" and _listed(e.body)}
-    return FLOAT32 if (sums | listed) & {*results} else UNTYPED
+    ends = {FLOAT32 if r in listed else kinds.get(r, UNTYPED) for r in results}
+    return FLOAT32 if FLOAT32 in ends else PRODUCT if PRODUCT in kinds.values() else UNTYPED
 
 
 def rounds(statements: Sequence[Statement]) -> bool:

@@ -15,3 +15,4 @@ from __future__ import annotations
 from .axes import named_alike
 from .data import Kernel, Walk
 from .stages import Choice, kernels, picks
+from .tiles import Product, Tiles, launches, product_of

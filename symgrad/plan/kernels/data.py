@@ -51,6 +51,11 @@ class Kernel:
     apart: bool = False
 
     @property
+    def box(self) -> Box:
+        """Every index that has a name in it."""
+        return (*self.rows, *self.lanes)
+
+    @property
     def counted(self) -> bool:
         """Whether several lanes are taken by one number."""
         return len(self.lanes) > 1 and (self.apart or bool(self.walks))

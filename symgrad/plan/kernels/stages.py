@@ -20,17 +20,21 @@ ADDED = ("sum", "max", "min")  # reductions of which there may be parts
 OTHERS = {"triton": "Print torch, or torch_c: --to torch.", "pallas": "Print jax: --to jax."}
 
 
+NO_TILES = {"triton": ", and is no product of two", "pallas": ", as products and windows do"}
 Choice = tuple[tuple[Kernel, ...], tuple[Kernel, ...]]
 
 
-def kernels(program: Program, procedure: Procedure, *, to: str = "triton") -> tuple[Choice, ...]:
+def kernels(
+    program: Program, procedure: Procedure, kept: Collection[str] = (), *, to: str = "triton"
+) -> tuple[Choice, ...]:
     """The kernels of forward or of backward, in order; each reads what those before it have written. Some are for lanes
     that are one block each, with others beside them for any number of lanes, where those cost more.
 
     program  without packs: what `flatten` returns
+    kept     what stays in memory; without any, what is returned or saved
     to       the language of the kernels, for messages
     """
-    kept = (*procedure.returns, *(program.saved if procedure is program.forward else ()))
+    kept = kept or (*procedure.returns, *(program.saved if procedure is program.forward else ()))
     stages = _Stages(program, procedure, kept, to=to)
     short = long = [*stages.found()]
     if stages.sums_kept or stages.one_row:
@@ -107,7 +111,7 @@ class _Stages:
             sides = [{i for i, _ in some} for some in (e.reduced, e.shown)]
             mixed = any(all(side & {*indices(r)} for side in sides) for r in arrays)
             if mixed and not any(self._is_walked(r, e) for r in arrays):
-                said = "reads each element of its arrays many times, as products of matrices and windows do"
+                said = f"reads each element of its arrays many times{NO_TILES[self.to]}"
                 raise self._refusal(f"{show_equation(e)} {said}; {self.to} has no tiles for that yet")
         first, *others = item.equations
         places = [k for k, s in enumerate(first.subscripts) if self._is_data(s)]
@@ -197,7 +201,9 @@ class _Stages:
             beside = (
                 any(0 < len(e.box) < len(widest.box) for s, e in everything if s.target in readers) if widest else 0
             )
-            for e in [*some, *([widest] if widest and beside else [])][:1]:
+            for e in some or ([widest] if widest and beside else []):
+                if not found.keys().isdisjoint(i for i, _ in e.box):
+                    continue
                 last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
                 reduced = {i for i, _ in e.reduced}
                 windows = [i for r in e.reads for s in r.subscripts if not isinstance(s, Index) for i in indices(s)]

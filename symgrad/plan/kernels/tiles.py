@@ -1,0 +1,211 @@
+"""Sums of products as those of matrices, in tiles:
+
+    out[i, j] = sum[l](left[i, l] * right[l, j])
+
+A program has a tile of the results, and walks along what is summed over: in each block it multiplies a tile of `left`
+by one of `right`. What is computed of the sums element by element is computed where they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from functools import reduce
+
+from ...expr import ONE, ZERO, Apply, Const, Expr, Index, apply, factors, indices, product, select
+from ...ir import Box, Equation
+from ...records import dataclass, replace
+from ..program import Procedure, Program, Step
+from .axes import named_alike
+from .data import Kernel, box_of
+from .stages import Choice, kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """An equation as a product of matrices.
+
+    tiles        the indices of the result that `left` has and `right` has not, and the other way round
+    terms        what is summed over; the last one is in both
+    left, right  what is multiplied, of these indices and of others that are one in each program
+    scale        what the sum is multiplied by
+    """
+
+    tiles: tuple[Index, Index]
+    terms: Box
+    left: Expr
+    right: Expr
+    scale: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles(Kernel):
+    """One launch for products, and for what is computed of them element by element; each program has one of the rows.
+
+    tiles  the two indices of which it has a block
+    """
+
+    tiles: Box = ()
+
+    @property
+    def flat(self) -> bool:
+        """Programs have no block of rows."""
+        return False
+
+    @property
+    def products(self) -> tuple[tuple[Step, Equation, Product], ...]:
+        """The equations that are walks."""
+        found = ((s, e, product_of(e)) for s in self.steps for e in s.equations)
+        return tuple((s, e, p) for s, e, p in found if p is not None)
+
+    @property
+    def longest(self) -> Expr:
+        """The longest walk."""
+        extents = dict.fromkeys(p.terms[-1][1] for _, _, p in self.products)
+        return reduce(lambda a, b: apply("maximum", a, b), extents)
+
+    @property
+    def box(self) -> Box:
+        """Every index, with its extent."""
+        return tuple(box_of([e for s in self.steps for e in s.equations]).items())
+
+
+def product_of(e: Equation) -> Product | None:
+    """An equation as a product of two, if it is one."""
+    reduced = dict(e.reduced)
+    plain = all(isinstance(s, (Index, Const)) for r in e.reads for s in r.subscripts)
+    if e.reduce != "sum" or not reduced or not plain:
+        return None
+    negative = isinstance(e.body, Apply) and e.body.op == "neg"
+    above, below = factors(e.body.args[0] if negative else e.body)
+    parts = [*above, *(apply("div", ONE, f) for f in below)]
+    rest = [p for p in parts if not reduced.keys().isdisjoint(indices(p))]
+    order = [i for i, _ in e.shown]
+    shown = {p: {i for i in indices(p) if i in order} for p in (*rest, *e.conditions)}
+    pairs = ((a, b) for a in rest for b in rest if shown[a] - shown[b] and shown[b] - shown[a])
+    found = max(pairs, key=lambda pair: sum(len(shown[p]) for p in pair), default=None)
+    if found is None:
+        return None
+    tiles = [max(shown[a] - shown[b], key=order.index) for a, b in (found, found[::-1])]
+    if order.index(tiles[0]) > order.index(tiles[1]):
+        found, tiles = (found[1], found[0]), tiles[::-1]
+    sides: tuple[list[Expr], list[Expr]] = [], []
+    for part in shown:
+        side = next((k for k in (0, 1) if tiles[1 - k] not in shown[part]), None)
+        if side is None:
+            return None
+        sides[side].append(part)
+    left, right = (_under([p for p in s if p not in rest], product(p for p in s if p in rest)) for s in sides)
+    both = [i for i in reduced if i in indices(left) and i in indices(right)]
+    if not both:
+        return None
+    terms = tuple((i, n) for i, n in e.reduced if i is not both[-1])
+    scale = product(p for p in parts if p not in rest)
+    return Product(
+        (tiles[0], tiles[1]), (*terms, (both[-1], reduced[both[-1]])), left, right, -scale if negative else scale
+    )
+
+
+def _under(conditions: Sequence[Expr], value: Expr) -> Expr:
+    """The value, and 0 where a condition does not hold."""
+    for condition in conditions:
+        value = select(condition, value, ZERO)
+    return value
+
+
+def launches(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
+    """The kernels of forward or of backward in order, those of products among them; as `kernels` without any.
+
+    program  without packs: what `flatten` returns
+    """
+    items = [item for item in procedure.steps if isinstance(item, Step)]
+    if len(items) < len(procedure.steps) or not any(map(_is_tiled, items)):
+        return kernels(program, procedure)
+    named = {i.name for e in procedure.equations for i, _ in e.box}
+    steps = [s for step in named_alike(items, program.names - named) for s in _by_place(step)]
+    kept = {*procedure.returns, *(program.saved if procedure is program.forward else ())}
+    return tuple(_in_order(program, procedure, steps, kept))
+
+
+def _in_order(
+    program: Program, procedure: Procedure, steps: Sequence[Step], kept: Set[str]
+) -> Iterator[Choice]:
+    """Kernels of what needs no product that waits, then those of products that are ready, and again."""
+    waiting = [*steps]
+    while waiting:
+        blocked = set[str]()
+        for s in waiting:
+            blocked |= {s.target} if _is_tiled(s) or not blocked.isdisjoint(_read(s)) else set()
+        now = [s for s in waiting if s.target not in blocked]
+        waiting = [s for s in waiting if s.target in blocked]
+        if now:
+            yield from kernels(program, replace(procedure, steps=tuple(now)), kept | _read(*waiting))
+        for group in _groups(waiting):
+            waiting = [s for s in waiting if s not in group]
+            stored = kept | _read(*waiting)
+            (tiles, *_) = (p.tiles for s in group for e in s.equations if (p := product_of(e)))
+            shown = group[0].equations[0].shown
+            box = tuple((i, n) for t in tiles for i, n in shown if i is t)
+            results = tuple(s.target for s in group if s.target in stored)
+            rows = tuple(pair for pair in shown if pair not in box)
+            yield (Tiles(rows, (), tuple(group), results, tiles=box),), ()
+
+
+def _groups(waiting: Sequence[Step]) -> list[list[Step]]:
+    """The products that are ready, each with what is computed of it element by element; those of which something is
+    computed together are together."""
+    there = Counter(s.target for s in waiting)
+    groups: dict[str, list[Step]] = {}
+    for s in waiting:
+        needed = _read(s) & there.keys()
+        if _is_tiled(s) and not needed:
+            groups[s.target] = [*groups.get(s.target, ()), s]
+        elif needed and needed <= groups.keys() and all(there[n] == 1 for n in (*needed, s.target)):
+            own = [*{id(groups[n]): groups[n] for n in sorted(needed)}.values()]
+            if len({_space(t[0]) for t in own}) == 1 and _is_beside(s, own[0][0]):
+                joined = sorted((*(x for t in own for x in t), s), key=waiting.index)
+                groups |= dict.fromkeys((x.target for x in joined), joined)
+    found = {id(g): g for g in groups.values()}
+    return [[s] for g in found.values() if there[g[0].target] > 1 for s in g] + [
+        g for g in found.values() if there[g[0].target] == 1
+    ]
+
+
+def _space(step: Step) -> tuple[Set[Index], tuple[Index, Index]]:
+    """What the tiles of a step of products are of."""
+    (found, *_) = (p for e in step.equations if (p := product_of(e)))
+    return frozenset(i for i, _ in step.equations[0].shown), found.tiles
+
+
+def _is_beside(step: Step, other: Step) -> bool:
+    """Whether a step has an element for each one of a step of products, computed of what stands at the same place."""
+    own = {i for i, _ in other.equations[0].shown}
+    at = other.equations[0].subscripts
+    for e in step.equations:
+        read = [s for r in e.reads for s in r.subscripts]
+        if e.reduce != "none" or e.matrix or e.subscripts != at or {i for i, _ in e.box} != own:
+            return False
+        if not all(isinstance(s, (Index, Const)) for s in read):
+            return False
+        if any(r.name == other.target and r.subscripts != at for r in e.reads):
+            return False
+    return True
+
+
+def _read(*steps: Step) -> Set[str]:
+    return {r.name for s in steps for e in s.equations for r in e.reads}
+
+
+def _by_place(step: Step) -> list[Step]:
+    """A step of products, one for each part of the tensor that it writes."""
+    places = dict.fromkeys(e.subscripts for e in step.equations)
+    parts = [replace(step, equations=tuple(e for e in step.equations if e.subscripts == at)) for at in places]
+    return parts if all(map(_is_tiled, parts)) else [step]
+
+
+def _is_tiled(step: Step) -> bool:
+    """Whether it is computed in tiles: products of the same ones, and terms beside them."""
+    found = [product_of(e) for e in step.equations]
+    rest = replace(step, equations=tuple(e for e, p in zip(step.equations, found, strict=True) if p is None))
+    return len({p.tiles for p in found if p is not None}) == 1 and _is_beside(rest, step) and (
+        len({e.subscripts for e in step.equations}) == 1)
