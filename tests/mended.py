@@ -16,6 +16,7 @@ MENDED = {
     "two inputs of one length": "f(x[n], y[m], w)[i:m] = where(i >= 1, x[i-1]*y[i], w)",
     "sizes and options alone": "f(x[d]; m=0): nn = d + m + 1; out = sum[i](x[i])*nn",
     "a number in xlogy": "f(x) = xlogy(x**2, 1.5)",
+    "a number where a function of the file has a quotient": "f(x) = 2*log(x**2 + 1) + log_ratio(2, x**2 + 1)",
     "a number in clip": "f(x, y) = clip(0.5, x, y)",
     "windows with a border as long as their width tells": (
         "f(x[n], k[p])[i:n] = sum[r](where((i+r-1 >= 0) & (i+r-1 < n), x[i+r-1]*k[r], 0))"

@@ -175,7 +175,7 @@ class TorchExpressions(Expressions):
     def _of_tensors(self, op: str) -> bool:
         """Whether the word takes a number only beside or instead of tensors, and not everywhere."""
         row = OPS[op]
-        return row.kind == "function" and row.arity > 1 and row.helper is None
+        return row.kind == "function" and row.arity > 1
 
     def _elementwise(self, op: str, args: Sequence[Array], tree: Child) -> Expression:
         plain = [plain_number(a) for a in args]
