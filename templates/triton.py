@@ -14,8 +14,13 @@ _SHORT = 16384  # elements of a row that registers hold; half beside sums of row
 
 _TILE = 4096  # elements of a long row that a program takes at a time
 
-# rows and columns in a tile of a product, warps, and blocks that are loaded ahead
-_TILES = ((128, 128, 8, 3), (64, 64, 4, 4), (16, 128, 4, 4), (128, 16, 4, 4), (16, 16, 2, 4))
+_TILES = (  # rows and columns of a tile of a product, warps, and blocks loaded ahead
+    (128, 128, 8, 3),
+    (64, 64, 4, 4),
+    (16, 128, 4, 4),
+    (128, 16, 4, 4),
+    (16, 16, 2, 4),
+)
 
 
 def _refuse(ctx, *_):

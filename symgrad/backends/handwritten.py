@@ -22,7 +22,7 @@ def handwritten(language: str) -> Mapping[str, Verbatim]:
             found[node.name] = Verbatim(Word(node.name), "\n".join(lines[first : node.end_lineno]), _words(node))
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            found[name] = Verbatim(Word(name), lines[node.lineno - 1], ())
+            found[name] = Verbatim(Word(name), "\n".join(lines[node.lineno - 1 : node.end_lineno]), ())
     return found
 
 

@@ -250,6 +250,8 @@ class _File(OperatorFile):
             lines.append(Assign(Word("programs"), grid))
             grid = Word("programs")
         after: list[py.Statement] = []
+        serves = {g for s in kernel.steps if s.target in kernel.results for g in s.serves}
+        under = serves if serves < {*self.gradient_names.values()} else set()
         for name in kernel.parts:
             lines.append(Assign(Name(parts_of(name)), self._parts(kernel, name, like)))
             (how,) = {e.reduce for s in kernel.steps if s.target == name for e in s.equations}
@@ -258,18 +260,18 @@ class _File(OperatorFile):
             total = method(Name(parts_of(name)), REDUCED.get(how, how), dim=axes)
             if self.program.table[name].shape != self.flat.table[name].shape:  # a pack has its axes again
                 total = method(total, "view", py.Attribute(Name(name), "shape"))
-            after += self._asked(name, [Do(method(Name(name), "copy_", total))])
+            copied = [Do(method(Name(name), "copy_", total))]
+            after += copied if under == {name} else self._asked(name, copied)
         for name in kernel.scattered:
             (box,) = {e.box for s in kernel.steps if s.target == name for e in s.equations}
             shape = py.Several(tuple(self._size(extent) for _, extent in box))
             lines.append(Assign(Name(parts_of(name)), method(like, "new_empty", shape, dtype=REAL)))
             lines.append(Assign(Name(places_of(name)), method(like, "new_empty", shape, dtype=Word("torch.int64"))))
             added = call("_scattered", Name(name), Name(places_of(name)), Name(parts_of(name)))
-            after += self._asked(name, [Do(added)])
+            after += [Do(added)] if under == {name} else self._asked(name, [Do(added)])
         lines += [*self._call_of(text, called, (grid, *columns), like), *after]
-        serves = {g for s in kernel.steps if s.target in kernel.results for g in s.serves}
-        if serves and serves < {*self.gradient_names.values()}:
-            places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in serves]
+        if under:
+            places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in under]
             lines = [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
         return [*memory, *lines]
 
