@@ -306,7 +306,7 @@ class Expressions:
         if op == "select":
             return self.own("where", *inner)
         word = self.word(op)
-        inner = [self.typed(word, k, t) if plain_number(args[k]) else t for k, t in enumerate(inner)]
+        inner = [self.typed(op, word, k, t) if plain_number(args[k]) else t for k, t in enumerate(inner)]
         return self.owned(spelled(word, inner)) if isinstance(op, Primitive) else spelled(word, inner)
 
     def word(self, op: str) -> str:
@@ -335,9 +335,10 @@ class Expressions:
             python = f"math.{op}"
         return self._called(word, inner) if python is None else spelled(python, inner)
 
-    def typed(self, word: str, place: int, number: Expression) -> Expression:
-        """A plain number as an argument of a function that would widen float32 by it."""
-        widens = word.startswith("special.") or (word == "np.clip" and place == 0)
+    def typed(self, op: str, word: str, place: int, number: Expression) -> Expression:
+        """A plain number as an argument of a function that would widen float32 by it; those of the file call others."""
+        own = not isinstance(op, Primitive) and OPS[op].helper is not None
+        widens = own or word.startswith("special.") or (word == "np.clip" and place == 0)
         return call("np.asarray", number, dtype=self.dtype) if widens and self.target == "numpy" else number
 
     def owned(self, value: Expression) -> Expression:

@@ -260,7 +260,7 @@ class _File(OperatorFile):
             total = method(Name(parts_of(name)), REDUCED.get(how, how), dim=axes)
             if self.program.table[name].shape != self.flat.table[name].shape:  # a pack has its axes again
                 total = method(total, "view", py.Attribute(Name(name), "shape"))
-            copied = [Do(method(Name(name), "copy_", total))]
+            copied: list[py.Statement] = [Do(method(Name(name), "copy_", total))]
             after += copied if under == {name} else self._asked(name, copied)
         for name in kernel.scattered:
             (box,) = {e.box for s in kernel.steps if s.target == name for e in s.equations}
