@@ -337,7 +337,8 @@ class Expressions:
 
     def typed(self, op: str, word: str, place: int, number: Expression) -> Expression:
         """A plain number as an argument of a function that would widen float32 by it; those of the file call others."""
-        own = not isinstance(op, Primitive) and OPS[op].helper is not None
+        helper = None if isinstance(op, Primitive) else OPS[op].helper
+        own = helper is not None and helper.calls_of(place)
         widens = own or word.startswith("special.") or (word == "np.clip" and place == 0)
         return call("np.asarray", number, dtype=self.dtype) if widens and self.target == "numpy" else number
 

@@ -172,10 +172,10 @@ class TorchExpressions(Expressions):
             return base
         return method(base, word, **dim, **given(dim, **keep))
 
-    def _of_tensors(self, op: str) -> bool:
-        """Whether the word takes a number only beside or instead of tensors, and not everywhere."""
+    def _of_tensors(self, op: str, place: int) -> bool:
+        """Whether the word takes no number at a place; torch's own take one in some places only."""
         row = OPS[op]
-        return row.kind == "function" and row.arity > 1
+        return row.kind == "function" and row.arity > 1 and (row.helper is None or row.helper.calls_of(place))
 
     def _elementwise(self, op: str, args: Sequence[Array], tree: Child) -> Expression:
         plain = [plain_number(a) for a in args]
@@ -191,10 +191,10 @@ class TorchExpressions(Expressions):
         if op == "select" and plain[0]:
             condition = self.own("tensor", tree(args[0]), device=self.device)
             return self.own("where", condition, tree(args[1]), tree(args[2]))
-        if self._of_tensors(op) or (op == "select" and plain[1:] == [True, True]):
-            named = {id(a): self._tensor(a, tree) for a in args[1 if op == "select" else 0 :]}
-            return super()._elementwise(op, args, lambda a: named.get(id(a)) or tree(a))
-        return super()._elementwise(op, args, tree)
+        of_numbers = op == "select" and plain[1:] == [True, True]
+        asked = (a for k, a in enumerate(args) if self._of_tensors(op, k) or (of_numbers and k))
+        named = {id(a): self._tensor(a, tree) for a in asked}
+        return super()._elementwise(op, args, lambda a: named.get(id(a)) or tree(a))
 
     def traced(self, number: Expression) -> bool:
         """What torch computes is no number, even of numbers: on a device it would have to be waited for."""

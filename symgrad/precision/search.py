@@ -369,12 +369,15 @@ class _Search:
     def first_choice(self) -> Expr:
         """The best of what is worth it, or the form that is there; where several are nearly as good, the one that has
         most of that."""
-        known = {self.form(t): self.cost(t) for t in self.pool}
-        worthy = (t for t in self.pool if t is self.first or self.worth(self.form(t), self.cost(t)))
-        ranked = sorted(worthy, key=lambda t: (self.cost(t), t.size))
-        best = next((t for t in ranked if t is self.first or self.sample.equal(self.form(t), self.body)), self.first)
-        near = [self.form(t) for t in ranked if self.cost(t) <= self.cost(best) + NEARLY and self.sound(t)]
-        return min(near, key=lambda f: (self.changed(f), known[f]), default=self.form(best))
+
+        def pays(t: Term) -> bool:
+            return t is self.first or self.worth(self.form(t), self.cost(t))
+
+        ranked = sorted(self.pool, key=lambda t: (self.cost(t), t.size))
+        paying = (t for t in ranked if pays(t))
+        best = next((t for t in paying if t is self.first or self.sample.equal(self.form(t), self.body)), self.first)
+        near = [t for t in ranked if self.cost(t) <= self.cost(best) + NEARLY and pays(t) and self.sound(t)]
+        return self.form(min(near, key=lambda t: (self.changed(self.form(t)), self.cost(t)), default=best))
 
     def by_side(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
@@ -431,9 +434,9 @@ class _Search:
         return [new] if self.buys(form, new, most=0) else []
 
     def beside_factors(self, form: Expr) -> list[Expr]:
-        """A product, its factors that call a function in a better form, for themselves: with fewer factors a search
-        comes further."""
-        if self.bits(self.sample.lost(form)) < self.gain:
+        """A product that is no number at some points that people have, its factors that call a function in a better
+        form, for themselves: with fewer factors a search comes further."""
+        if not (self.sample.lost(form)[self.sample.whole] >= NOTHING).any():
             return []
         sides = factors(form)
         plain, calling = ([[n for n in side if _calls(n) is calls] for side in sides] for calls in (False, True))
