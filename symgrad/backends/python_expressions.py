@@ -11,7 +11,7 @@ from ..errors import UnsupportedError
 from ..expr import ONE, ZERO, Expr
 from ..expr.sizes import never_negative
 from ..later import np
-from ..ops import OPS, Op
+from ..ops import OPS, Op, takes_arrays
 from ..ops.primitive import Primitive
 from ..plan.arrays import tree as arrays
 from ..plan.arrays.below import below, children, not_zero, plain_number
@@ -337,9 +337,7 @@ class Expressions:
 
     def typed(self, op: str, word: str, place: int, number: Expression) -> Expression:
         """A plain number as an argument of a function that would widen float32 by it; those of the file call others."""
-        helper = None if isinstance(op, Primitive) else OPS[op].helper
-        own = helper is not None and helper.calls_of(place)
-        widens = own or word.startswith("special.") or (word == "np.clip" and place == 0)
+        widens = takes_arrays(op, place) or word.startswith("special.") or (word == "np.clip" and place == 0)
         return call("np.asarray", number, dtype=self.dtype) if widens and self.target == "numpy" else number
 
     def owned(self, value: Expression) -> Expression:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ..expr import ONE, Expr, is_exact, value_of
 from ..expr.sizes import count
-from ..ops import OPS
+from ..ops import OPS, takes_arrays
 from ..plan.arrays import tree as arrays
 from ..plan.arrays.below import plain_number
 from ..plan.arrays.tree import ALL, BACK, Array, BroadcastTo, Concatenate, Copy, Diagonal, Einsum, Item, Slice, Take
@@ -175,7 +175,7 @@ class TorchExpressions(Expressions):
     def _of_tensors(self, op: str, place: int) -> bool:
         """Whether the word takes no number at a place; torch's own take one in some places only."""
         row = OPS[op]
-        return row.kind == "function" and row.arity > 1 and (row.helper is None or row.helper.calls_of(place))
+        return row.kind == "function" and row.arity > 1 and (row.helper is None or takes_arrays(op, place))
 
     def _elementwise(self, op: str, args: Sequence[Array], tree: Child) -> Expression:
         plain = [plain_number(a) for a in args]

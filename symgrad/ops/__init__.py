@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ..expr import Apply, Expr, Operator, operators
+from ..expr import Apply, Expr, Operator, operators, refs, values
 from ..later import mp, sympy
 from .activations import ACTIVATIONS
 from .arithmetic import ARITHMETIC, ISQRT
@@ -53,6 +53,29 @@ def is_call(node: Expr) -> bool:
 def calls(root: Expr) -> bool:
     """Whether such a function is called in a formula."""
     return any(OPS[op].called for op in operators(root))
+
+
+def takes_arrays(op: str, place: int) -> bool:
+    """Whether a function of the printed file calls others of one argument alone: a language of arrays gives it as an
+    array, then, and no plain number. Of other operators nothing is said."""
+    helper = OPS[op].helper
+    if helper is None:
+        return False
+    alone = {helper.arguments[place]}
+    for name, line in helper.lines:
+        if not isinstance(line, Expr):
+            continue
+        for node in values(line):
+            kind = OPS[node.op].kind if isinstance(node, Apply) else "number"
+            if not isinstance(node, Apply) or kind in ("number", "arithmetic", "power"):
+                continue
+            given = [{r.name for r in refs(a)} for a in node.args]
+            mixed = kind in ("choice", "logic", "comparison")  # which take numbers beside arrays
+            if set().union(*given) <= alone if mixed else any(own and own <= alone for own in given):
+                return True
+        if {r.name for r in refs(line)} <= alone:
+            alone |= {name}
+    return False
 
 
 def lacks(op: str, language: str) -> bool:

@@ -16,8 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from ..expr import COMMUTATIVE, ONE, ZERO, Apply, Expr, Ref, apply, operator, select, values
-from ..expr.nodes import COMPARE
+from ..expr import COMMUTATIVE, ONE, ZERO, Expr, apply, operator, select
 from ..later import flint, mp, mpmath
 from ..later import sympy as sympy_module
 from ..records import dataclass
@@ -51,10 +50,6 @@ class Polynomial:
     single: tuple[float, ...]
 
 
-ARITHMETIC = ("add", "sub", "mul", "div", "neg", "pow")
-CHOICES = ("select", "and", "or", "not", *COMPARE)
-
-
 @dataclass(frozen=True, slots=True)
 class Helper:
     """How an operator is computed where a language has no word for it: a function of the printed file.
@@ -69,24 +64,6 @@ class Helper:
     about: str
     lines: tuple[tuple[str, Expr | Polynomial], ...]
     arguments: tuple[str, ...] = ("x",)
-
-    def calls_of(self, place: int) -> bool:
-        """Whether a line calls a function of one argument alone: a language of arrays gives it as an array, then, and
-        no plain number."""
-        alone = {self.arguments[place]}
-        for name, line in self.lines:
-            if not isinstance(line, Expr):
-                continue
-            for node in values(line):
-                if not isinstance(node, Apply) or node.op in ARITHMETIC:
-                    continue
-                chosen = node.op in CHOICES  # which take numbers beside arrays
-                given = [{n.name for n in values(a) if isinstance(n, Ref)} for a in node.args]
-                if set().union(*given) <= alone if chosen else any(own and own <= alone for own in given):
-                    return True
-            if {n.name for n in values(line) if isinstance(n, Ref)} <= alone:
-                alone |= {name}
-        return False
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from ..expr import (
     values,
 )
 from ..later import np
-from ..ops import OPS
+from ..ops import OPS, calls
 from ..ops.row import CALL, EVERYWHERE, nonzero, unguarded_divisor
 from .denominator import WORDS, by_roots, may_shrink, together
 from .measure import NOTHING, WHOLE, Doubles, Given, Sample, bits, known, value_at
@@ -439,7 +439,7 @@ class _Search:
         if not (self.sample.lost(form)[self.sample.whole] >= NOTHING).any():
             return []
         sides = factors(form)
-        plain, calling = ([[n for n in side if _calls(n) is calls] for side in sides] for calls in (False, True))
+        plain, calling = ([[n for n in side if calls(n) is called] for side in sides] for called in (False, True))
         alone = fraction(*calling)
         if not any(plain) or sum(map(len, calling)) < 2 or operations(alone) >= operations(self.body):
             return []
@@ -566,10 +566,6 @@ def _domains(form: Expr) -> set[str]:
 
 def _bare(node: Expr) -> Expr:
     return node if (divisor := unguarded_divisor(node)) is None else divisor
-
-
-def _calls(form: Expr) -> bool:
-    return any(isinstance(n, Apply) and OPS[n.op].cost >= CALL for n in values(form))
 
 
 @lru_cache(4096)
