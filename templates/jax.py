@@ -62,7 +62,7 @@ def _atanh(x):
 
 
 def _hurwitz(s, x):
-    """Return the zeta function of Hurwitz; that of JAX is no number where x is infinite."""
+    """Return the zeta function of Hurwitz; that of JAX is NaN where x is infinite."""
     return jnp.where(x == jnp.inf, 0, jax.scipy.special.zeta(s, x))
 
 
@@ -140,15 +140,16 @@ def _windows(x, axis, size, step=1, dilation=1):
 
 
 def _pattern(shape, *places):
-    """Return the shape, where each row begins, the columns, and where each value goes, or,
-    where each goes to an entry of its own, the order in which the entries take them.
+    """Return the shape, where each row begins, the columns, and where each value goes.
+
+    Where each goes to an entry of its own: the order in which the entries take them.
 
     places  rows and columns for each array of values; behind the last row is nowhere
     """
     if any(isinstance(x, jax.core.Tracer) for pair in places for x in pair):
         raise TypeError(
-            "where entries stand follows from values that JAX traces: ask for the pattern "
-            "outside of jax.jit, and for the values at its places inside"
+            "where entries stand follows from values that JAX traces: ask for the "
+            "pattern outside of jax.jit, and for the values at its places inside"
         )
     rows, columns = (
         np.concatenate([np.ravel(np.asarray(x, dtype=np.int64)) for x in arrays])

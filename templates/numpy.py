@@ -9,14 +9,18 @@ _SLICE = 8192  # elements: dozens of such arrays stay in the cache of a core
 
 
 def _in_slices(function, shape, *arguments):
-    """Return function(*arguments) of arrays of this shape, a slice of them at a time."""
+    """Return function(*arguments) of arrays of this shape, a slice at a time."""
     size, flat, results = math.prod(shape), _each(np.ravel, arguments), None
     for start in range(0, size, _SLICE):
         place = slice(start, start + _SLICE)
         parts = function(*_each(lambda array, place=place: array[place], flat))
         if results is None:
             results = _each(lambda part: np.empty(size, dtype=part.dtype), parts)
-        _each(lambda result, part, place=place: np.copyto(result[place], part), results, parts)
+        _each(
+            lambda result, part, place=place: np.copyto(result[place], part),
+            results,
+            parts,
+        )
     return _each(lambda result: result.reshape(shape), results)
 
 
@@ -53,8 +57,9 @@ def _flat(*arrays):
 
 
 def _pattern(shape, *places):
-    """Return the shape, where each row begins, the columns, and where each value goes, or,
-    where each goes to an entry of its own, the order in which the entries take them.
+    """Return the shape, where each row begins, the columns, and where each value goes.
+
+    Where each goes to an entry of its own: the order in which the entries take them.
 
     places  rows and columns for each array of values; behind the last row is nowhere
     """
@@ -84,7 +89,7 @@ def _matrix(pattern, entries):
 
 
 def _columns(multiply, rows, columns):
-    """Return the matrix that `multiply` multiplies a vector with: a product for each of its columns."""
+    """Return the matrix of `multiply`: a product with a vector for each column."""
     matrix = np.empty((rows, columns))
     for k, unit in enumerate(np.eye(columns)):
         matrix[:, k] = multiply(unit)
@@ -95,4 +100,5 @@ def _like(flat, *arrays):
     """Return the elements of a vector in arrays of the shapes of these."""
     ends = np.cumsum([np.size(array) for array in arrays])
     parts = np.split(flat, ends[:-1])
-    return tuple(part.reshape(np.shape(array)) for part, array in zip(parts, arrays, strict=True))
+    pairs = zip(parts, arrays, strict=True)
+    return tuple(part.reshape(np.shape(array)) for part, array in pairs)

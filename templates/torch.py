@@ -74,7 +74,7 @@ def _in_range(places, extent, name, bounds, asked=True):
 
 
 def _hurwitz(s, x):
-    """Return the zeta function of Hurwitz; that of torch is no number where x is infinite."""
+    """Return the zeta function of Hurwitz; that of torch is NaN where x is infinite."""
     return torch.where(x == math.inf, 0, torch.special.zeta(s, x))
 
 
@@ -235,8 +235,9 @@ def _windows(x, axis, size, step=1, dilation=1):
 
 
 def _pattern(shape, *places):
-    """Return the shape, where each row begins, the columns, and where each value goes, or,
-    where each goes to an entry of its own, the order in which the entries take them.
+    """Return the shape, where each row begins, the columns, and where each value goes.
+
+    Where each goes to an entry of its own: the order in which the entries take them.
 
     places  rows and columns for each array of values; behind the last row is nowhere
     """

@@ -77,8 +77,10 @@ def _tile(extent):
 
 
 def _tiles(rows, columns, terms, tensor):
-    """Return the rows, columns and terms in a block of a product, how many warps a program
-    has, and how many blocks are loaded ahead: of sizes alone, so that results are the same."""
+    """Return rows, columns and terms of a block, warps, and blocks loaded ahead.
+
+    That depends on sizes alone: sums have the same order in each call.
+    """
     wide = tensor.element_size()
     fitting = (t for t in _TILES[wide > 4 :] if t[0] <= rows and t[1] <= columns)
     block_rows, block_columns, warps, stages = next(fitting, _TILES[-1])
@@ -140,7 +142,7 @@ def _tanh(x):
 
 @triton.jit
 def _rint(x):
-    """The nearest integer to x, of two the even one; an infinite x is what its floor is."""
+    """The nearest integer to x, of two the even one; an infinite x stays."""
     low = tl.floor(x)
     odd = tl.floor(low / 2) != low / 2
     return low + tl.where((x - low > 0.5) | (x - low == 0.5) & odd, 1.0, 0.0)

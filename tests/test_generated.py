@@ -24,6 +24,7 @@ from readers import of_derivative, of_program
 
 from symgrad import library, pipeline
 from symgrad.backends import BACKENDS
+from symgrad.backends.base import templates
 from symgrad.backends.c_compile import Library
 from symgrad.backends.c_load import Artefact, Linked
 from symgrad.cli.files import placed, write
@@ -146,6 +147,11 @@ def same(files, request):
 @each_function
 def test_lines_are_short_enough_to_read(name):
     assert [line for f in printed(name) for line in f.text.split("\n") if len(line) > 88] == []
+
+
+def test_lines_of_helpers_are_short_enough_to_read():
+    files = {file.name: file.read_text().split("\n") for file in templates().glob("*.py")}
+    assert [(name, line) for name, lines in files.items() for line in lines if len(line) > 88] == []
 
 
 @each_function

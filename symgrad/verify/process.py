@@ -31,7 +31,8 @@ class Ending:
     """How work ended, and the last that it told under each heading.
 
     how  "" if it came to its end, "late" if the time ran out, "silent" if one call took too long, or the name of the
-         signal that ended it, or of the error while the printed code was called
+         signal that ended it, or of the error while the printed code was called; later, too, of a MemoryError: what
+         wrote outside of an array may have changed a length
     """
 
     how: str = ""
@@ -68,7 +69,8 @@ def isolated(work: Callable[[Tell], None], seconds: float | None = None, heard: 
         child.join()
         readable.close()
     if "raised" in ending.told:
-        if ending.told.get("calling") is None:
+        overwritten = "calling" in ending.told and isinstance(ending.told["raised"], MemoryError)
+        if ending.told.get("calling") is None and not overwritten:
             raise ending.told["raised"]
         ending.how = type(ending.told["raised"]).__name__  # printed code may have written anywhere
     if not ending.how and "ended" not in ending.told:

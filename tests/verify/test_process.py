@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 
 import pytest
 from loading import Compiled, numpy_module
@@ -104,6 +105,20 @@ def test_a_crash_of_compiled_c():
 def test_an_exit_is_no_success():
     report = checked(lambda: os._exit(0), 2)
     assert "softmax: crashes (an exit)" in str(report)
+
+
+@linux
+def test_without_memory_after_a_call():
+    """What writes outside of an array may change a length that memory is then asked for."""
+
+    def work(tell, calling=("a call", None)):
+        for said in calling:
+            tell("calling", said)
+        raise MemoryError
+
+    assert process.isolated(work).how == "MemoryError"
+    with pytest.raises(MemoryError):
+        process.isolated(partial(work, calling=()))
 
 
 def test_what_the_check_raises_is_raised():
