@@ -131,9 +131,9 @@ def accumulating(equations: Sequence[Equation], facts: Facts = NOTHING) -> list[
     found = []
     seen: dict[str, list[Equation]] = {}
     for equation in equations:
-        absent = any(not present for _, present in equation.when)
         earlier = seen.setdefault(equation.target, [])
-        added = not absent and not disjoint_writes(equation, earlier, facts)
+        beside = [e for e in earlier if not {(name, not present) for name, present in e.when} & {*equation.when}]
+        added = not disjoint_writes(equation, beside, facts)
         found.append(added or not writes_once(equation, facts))
         earlier.append(equation)
     return found
