@@ -44,10 +44,10 @@ from ..ir import (
     Role,
     Tensor,
     When,
-    alive,
     on_demand,
     ordered,
     show_element,
+    where_read,
 )
 from ..ops.matrices import MATRICES
 from ..records import replace
@@ -380,7 +380,7 @@ class Draft:
             body = substitute(p.body, known)
             subscripts = tuple(substitute(s, known) for s in p.subscripts)
             equations.append(Equation(p.target, subscripts, p.reduce, body, box, where, p.when))
-        equations, dtypes = with_dtypes(alive(self._ordered(equations), outputs), self.tensors, self.options)
+        equations, dtypes = with_dtypes(where_read(self._ordered(equations), outputs), self.tensors, self.options)
         tensors = dict(self.tensors)
         for target in dict.fromkeys(p.target for p in self._pending if p.target in dtypes):
             role = Role.OUTPUT if target in outputs else Role.LOCAL

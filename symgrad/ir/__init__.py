@@ -52,6 +52,7 @@ from .order import (
     recurrent,
     scheduled,
 )
+from .presence import where_read
 from .reach import covers, disjoint, disjoint_writes, inside, range_of, unconstrained_indices, writes_once
 from .reads import Conditions, asked_before, evaluated, negation, parts_of, read_under, reads_of, unconditional
 from .signs import Signs

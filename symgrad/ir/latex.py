@@ -102,9 +102,8 @@ def latex_equations(
             body = rf"{_OPERATORS.get(e.reduce, e.reduce)}_{{{below}}} {_print(e.body, 11)}"
         if e.where is not None:
             body += rf" \quad \text{{where }} {_print(e.where)}"
-        body += "".join(
-            rf" \quad \text{{if }} {latex_name(n)} \text{{ is {'given' if p else 'absent'}}}" for n, p in e.when
-        )
+        when = (rf"{latex_name(n)} \text{{ is {'given' if p else 'absent'}}}" for n, p in e.when)
+        body += rf" \quad \text{{if }} {joined}" if (joined := r" \text{ and } ".join(when)) else ""
         sign = r"\mathrel{+}=" if adds else "="
         lines.append(f"{left(e)} &{sign} {body}")
     return lines

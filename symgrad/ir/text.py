@@ -35,7 +35,8 @@ def show_right(equation: Equation, far: Collection[Index] = ()) -> str:
         body = f"{reduce}[{reduced}]({body})"
     if equation.where is not None:
         body += f"  where {', '.join(_ranges(equation.conditions))}"
-    return body + "".join(f"  when {n} is {'given' if present else 'absent'}" for n, present in equation.when)
+    when = " and ".join(f"{n} is {'given' if present else 'absent'}" for n, present in equation.when)
+    return f"{body}  when {when}" if when else body
 
 
 def _ranges(conditions: Sequence[Expr]) -> list[str]:

@@ -177,9 +177,12 @@ def binary_cross_entropy_with_logits(
     reduction: sg.Static = "mean",
 ):
     """binary_cross_entropy(sigmoid(logits), target, weight), in which pos_weight counts what is 1."""
-    plain = sg.softplus(logits) - target * logits
-    weighted = pos_weight * target * sg.softplus(-logits) + (1 - target) * sg.softplus(logits)
-    return _reduced(weight * sg.given(pos_weight, weighted, plain), reduction)
+    each = sg.given(
+        pos_weight,
+        pos_weight * target * sg.softplus(-logits) + (1 - target) * sg.softplus(logits),
+        sg.softplus(logits) - target * logits,
+    )
+    return _reduced(weight * each, reduction)
 
 
 @sg.function

@@ -112,6 +112,9 @@ def plan(
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
     results = {name: set[tuple[str, bool]]() for name in wanted}
+    if style == "loops":  # backward is given memory for what is saved, written or not
+        readers = {name: [{*e.when} for e in backward if any(r.name == name for r in e.reads)] for name in saved}
+        results |= {name: set.intersection(*whens) for name, whens in readers.items() if whens}
     asked = primal.outputs if partial else ()
     items, turns = steps(forward, asked, tensors, joint.facts, results, parts.forward if parts else None)
     first = Procedure(primal.inputs, items, (*primal.outputs,), turns)

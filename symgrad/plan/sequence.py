@@ -53,11 +53,11 @@ def steps_in_sequence(steps: Sequence[Item]) -> list[Item]:
 
 
 def _kinds(step: Item) -> tuple[Hashable, ...]:
-    """What the step may have in common with another one: guard and outer loop, or the guard."""
-    guard = (step.serves, step.when)
+    """What the step may have in common with another one: guard and outer loop, or the guard, or what it asks for."""
+    guard, asks = (step.serves, step.when), (step.serves, frozenset(name for name, _ in step.when))
     if not isinstance(step, Step):
-        return (guard,)
+        return guard, asks
     first = step.equations[0]
     outer = first.subscripts[0] if first.subscripts else None
     extent = dict(first.box)[outer].key if isinstance(outer, Index) and outer in dict(first.box) else None
-    return (guard, extent), guard
+    return (guard, extent), guard, asks

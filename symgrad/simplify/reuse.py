@@ -28,6 +28,7 @@ from ..ir import (
     Function,
     Role,
     Tensor,
+    When,
     by_target,
     disjoint_writes,
     recurrent,
@@ -89,13 +90,18 @@ def without_copies(gradient: Sequence[Equation], derivative: Derivative) -> list
     """References to a gradient that is a copy of another are references to that other."""
     outputs, table = set(derivative.function.outputs), derivative.function.table
     writers = by_target(gradient)
+    whens: dict[str, list[When]] = {}  # under which conditions each is read
+    for e in gradient:
+        for r in e.reads:
+            whens.setdefault(r.name, []).append(e.when)
     copies: dict[str, Equation] = {}
     result: list[Equation] = []
     through = transformer(partial(_through, copies=copies))
     for e in gradient:
         e = e.with_body(through(e.body)) if copies else e
         alone = len(writers[e.target]) == 1 and e.target not in outputs and isinstance(e.body, Ref)
-        if alone and e.reduce == "none" and e.where is None and not e.when and e.fills(table[e.target]):
+        there = all({*e.when} <= {*when} for when in whens.get(e.target, ()))
+        if alone and there and e.reduce == "none" and e.where is None and e.fills(table[e.target]):
             copies[e.target] = e
             through = transformer(partial(_through, copies=copies))
         result.append(e)

@@ -144,6 +144,11 @@ ARRAYS = [
     ("f(x[n,m])[i:n] = Piecewise((sum[j](x[i-1,j]), i > 0), (0, True))", {"x": X23}, [[0, 6]]),
     ("f(x[n], m[n]?)[i] = given(m, exp(m[i])*x[i], -x[i])", {"x": [1, 2], "m": None}, [[-1, -2]]),
     ("f(x[n], m[n]?): y[i] = x[i]*m[i] when m is given; y[i] = -x[i] when m is absent", {"x": [1, 2]}, [[-1, -2]]),
+    (
+        "f(x[n], m[n]?, k[n]?): y[i] = x[i]; y[i] += x[i]*m[i] when m is given and k is absent",
+        {"x": [1, 2], "m": [3, 4]},
+        [[4, 10]],
+    ),
     ("f(x[n], m[n]?): y[i] = 1 + x[i]; y[i] += x[i]*m[i] when m is given", {"x": [1, 2], "m": [3, 4]}, [[5, 11]]),
     ("f(x[n]): y[i] = x[i] where i < 1; y[i] = 2*x[i] where 1 <= i < n", {"x": [1, 2, 3]}, [[1, 4, 6]]),
     ("f(x[n]): y[i:n] = max[r:2](x[i+r]) where i + r < n", {"x": [1, 3, 2]}, [[3, 3, 2]]),

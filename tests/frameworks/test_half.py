@@ -33,6 +33,7 @@ ROWS = [
     ("log_softmax", [(4, 8)], "lambda x: F.log_softmax(x, -1)", FLOAT32),
     ("logsumexp", [(4, 8)], "lambda x: torch.logsumexp(x, -1)", FLOAT32),
     ("cross_entropy", [(4, 8), "classes"], "F.cross_entropy", FLOAT32),
+    ("binary_cross_entropy_with_logits", [(4, 8), (4, 8)], "F.binary_cross_entropy_with_logits", FLOAT32),
     ("mse_loss", [(4, 8), (4, 8)], "F.mse_loss", FLOAT32),
     ("cumsum", [(8,)], "lambda x: torch.cumsum(x, 0)", FLOAT32),
     ("prod", [(8,)], "torch.prod", FLOAT32),

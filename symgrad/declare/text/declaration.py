@@ -407,9 +407,9 @@ class DeclarationReader(DomainReader):
         return self.listed(self.expression)
 
     def _when(self, body: Expr) -> When:
-        """`when bias is given`, `when bias is absent` behind a body."""
+        """`when bias is given`, `when weight is given and bias is absent` behind a body."""
         found: list[tuple[str, bool]] = []
-        while self.accept("when"):
+        while self.accept("and" if found else "when"):
             name = self.expect_name("an optional input")
             tensor = self.draft.tensors.get(name.text)
             if tensor is None or not tensor.optional:

@@ -21,8 +21,8 @@ class Line:
 
 
 def by_guards(lines: Sequence[Line]) -> list[Line]:
-    """The lines in an order in which those under one guard follow each other, as far as what they read allows; none
-    passes one that writes into an array."""
+    """The lines in an order in which those under one guard, or its contrary, follow each other, as far as what they
+    read allows; none passes one that writes into an array."""
     result: list[Line] = []
     waiting: list[Line] = []
     for line in lines:
@@ -47,8 +47,12 @@ def _by_guard(lines: Sequence[Line], last: Line | None) -> list[Line]:
         written.update(dict.fromkeys(writes, place))
         for name in reads:
             read.setdefault(name, []).append(place)
-    kinds = [((line.serves, line.when),) for line in lines]
-    return [lines[n] for n in in_sequence(before, kinds, () if last is None else ((last.serves, last.when),))]
+    return [lines[n] for n in in_sequence(before, [*map(_kinds, lines)], () if last is None else _kinds(last))]
+
+
+def _kinds(line: Line) -> tuple[object, ...]:
+    """The guard, and that of what is computed in its other branch."""
+    return (line.serves, line.when), (line.serves, frozenset(name for name, _ in line.when))
 
 
 def targets_of(s: Statement) -> list[str]:

@@ -129,7 +129,8 @@ def halves(
     change = _Change(half)
     found = tuple(map(change, statements))
     ends = [n for n in results if n in written and n not in half]
-    guarded = [n for n in ends if all(isinstance(s, Guard) and s.when for s in statements if n in targets_of(s))]
+    certain = _certain(statements)
+    guarded = [n for n in ends if n not in certain]
     for name in guarded:
         found = _narrowed_inside(found, name)
     narrowed = tuple(n for n in ends if n not in guarded)
@@ -246,14 +247,29 @@ class _Change:
         return Narrow(changed)
 
 
+def _certain(statements: Sequence[Statement]) -> set[str]:
+    """What is computed whichever optional inputs are given."""
+    found: set[str] = set()
+    for s in statements:
+        if isinstance(s, Guard):
+            body = _certain(s.body)
+            found |= body & _certain(s.otherwise) if s.when or s.condition else body
+        else:
+            found.update(targets_of(s))
+    return found
+
+
 def _narrowed_inside(statements: tuple[Statement, ...], name: str) -> tuple[Statement, ...]:
     """The statements with what is computed under a condition alone in the type of the inputs there."""
-    last = max(k for k, s in enumerate(statements) if name in targets_of(s))
-    guard = statements[last]
-    assert isinstance(guard, Guard)
-    match guard.body:
-        case (*before, Assign(of, value)) if of == name and name not in {n for s in before for n in targets_of(s)}:
-            body = (*before, Assign(name, Narrow(value)))
-        case body:
-            body = (*body, Assign(name, Narrow(Var(name))))
-    return (*statements[:last], replace(guard, body=body), *statements[last + 1 :])
+    places = [k for k, s in enumerate(statements) if name in targets_of(s)]
+    if not places:
+        return statements
+    match statements[places[-1]]:
+        case Guard() as guard:
+            body, otherwise = (_narrowed_inside(branch, name) for branch in (guard.body, guard.otherwise))
+            last: tuple[Statement, ...] = (replace(guard, body=body, otherwise=otherwise),)
+        case Assign(_, value) if len(places) == 1:
+            last = (Assign(name, Narrow(value)),)
+        case other:
+            last = (other, Assign(name, Narrow(Var(name))))
+    return (*statements[: places[-1]], *last, *statements[places[-1] + 1 :])

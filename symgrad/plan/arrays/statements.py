@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ...expr import ONE, ZERO, Apply, Expr, Ref, postorder, ref, refs, substitute
@@ -302,18 +303,37 @@ class _Builder:
     def _grouped(self, lines: list[Line]) -> list[Statement]:
         """Lines under one guard stand together; what serves every gradient of several is not guarded by them."""
         everything = tuple(g for _, g in self.program.derivative.gradients)
-        groups: list[tuple[tuple[str, ...], tuple[tuple[str, bool], ...], list[Statement]]] = []
         if len(everything) > 1:
             lines = [replace(x, serves=()) if set(x.serves) == set(everything) else x for x in lines]
-        for line in by_guards(lines):
-            if groups and groups[-1][:2] == (line.serves, line.when):
-                groups[-1][2].append(line.statement)
-            else:
-                groups.append((line.serves, line.when, [line.statement]))
         statements: list[Statement] = []
-        for serves, when, body in groups:
-            statements += [Guard(serves, when, tuple(body))] if serves or when else body
+        for serves, mine in itertools.groupby(by_guards(lines), key=lambda line: line.serves):
+            body = _with_and_without(list(mine))
+            alone = body[0] if len(body) == 1 else None
+            if not serves:
+                statements += body
+            elif isinstance(alone, Guard) and not (alone.serves or alone.otherwise or alone.condition):
+                statements.append(replace(alone, serves=serves))
+            else:
+                statements.append(Guard(serves, (), tuple(body)))
         return statements
+
+
+def _with_and_without(lines: Sequence[Line]) -> list[Statement]:
+    """The statements of lines that serve the same: what asks for the same optional input stands in the branches of one
+    guard."""
+    found: list[Statement] = []
+    for line in lines:
+        s = Guard((), line.when, (line.statement,)) if line.when else line.statement
+        last = found[-1] if found else None
+        if not isinstance(s, Guard) or not isinstance(last, Guard) or {s.condition, last.condition} != {None}:
+            found.append(s)
+        elif s.when == last.when:
+            found[-1] = replace(last, body=(*last.body, *s.body), otherwise=(*last.otherwise, *s.otherwise))
+        elif len(s.when) == 1 and tuple((name, not there) for name, there in s.when) == last.when:
+            found[-1] = replace(last, body=(*last.body, *s.otherwise), otherwise=(*last.otherwise, *s.body))
+        else:
+            found.append(s)
+    return found
 
 
 def _asked(lines: Sequence[Line], serves: tuple[str, ...]) -> tuple[Statement, ...]:

@@ -71,11 +71,9 @@ class Stores(Fills):
             equations.sort(key=lambda e: not self._fills(e))  # what fills the tensor needs no zeros before it
         statements = self._bordered([e for e in found if e.target != target], target)
         ways = exclusive(equations)
-        begins = not statements and all(map(self._fills, ways[0])) and len(ways[0]) == (2 if ways[0][0].when else 1)
-        if begins and len(ways[0]) == 2:
-            when = ways[0][0].when
-            given, absent = (tuple(self._store(e, False)) for e in ways.pop(0))
-            statements.append(Guard((), when, given, absent))
+        begins = not statements and all(map(self._fills, ways[0])) and len(ways[0]) == 2 ** len(ways[0][0].when)
+        if begins and len(ways[0]) > 1:
+            statements += self._chosen(ways.pop(0))
         zeros = not statements and not begins
         if zeros:
             statements.append(self._zeros(target))
@@ -88,6 +86,23 @@ class Stores(Fills):
             zeros = alone
             statements += [Guard((), e.when, tuple(new))] if e.when else new
         return statements
+
+    def _chosen(self, equations: Sequence[Equation]) -> list[Statement]:
+        """Of equations of which exactly one counts, that one; the first input that any asks for is asked for first."""
+        if not equations[0].when:
+            return self._store(equations[0], False)
+        name, first = equations[0].when[0]
+        body, otherwise = (
+            self._chosen(
+                [
+                    replace(e, when=tuple(w for w in e.when if w[0] != name))
+                    for e in equations
+                    if (name, there) in e.when
+                ]
+            )
+            for there in (first, not first)
+        )
+        return [Guard((), ((name, first),), tuple(body), tuple(otherwise))]
 
     def _zeros(self, target: str) -> Assign:
         zero = ZERO

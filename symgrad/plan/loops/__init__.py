@@ -35,7 +35,7 @@ from .data import (
 )
 from .flat import at_each_point, flatten, pointwise, size_names
 from .fuse import fuse, merged_calls
-from .guards import Asked
+from .guards import Asked, in_branches
 from .memory import Memory, last_homes, shared_memory, split_literals
 from .names import distinct_scalars, name_scalars
 from .notes import place_notes
@@ -93,7 +93,7 @@ def _nest(
         some = _guarded(steps[s.targets], again(order.item(steps[s.targets])), owned, {*procedure.returns})
         owned |= {r.name for guard in some if isinstance(guard, Guard) for n in walk(guard.body) for r in stores(n)}
         nodes += some
-    block: Block = tuple(nodes)
+    block = in_branches(nodes)
     table |= order.scratch
     temporaries = temporaries | set(order.scratch)
     block, new = split_literals(block, table, temporaries)

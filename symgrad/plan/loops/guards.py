@@ -224,6 +224,37 @@ def _merged(block: Iterable[Node]) -> Block:
     return tuple(done)
 
 
+def in_branches(block: Sequence[Node]) -> Block:
+    """The block, what follows on one guard and asks for the same optional input in the branches of that guard."""
+    done: list[Node] = []
+    for node in block:
+        place = next((k for k in reversed(range(len(done))) if not isinstance(done[k], Note)), -1)
+        last = done[place] if done and place >= 0 else None
+        if isinstance(node, Guard) and isinstance(last, Guard) and _ask_for_one(last, node):
+            notes = [n for n in done[place + 1 :] if isinstance(n, Note)]
+            (name, there), same = last.when[0], node.when == last.when
+            body, otherwise = (node.body, node.otherwise) if same else (node.otherwise, node.body)
+            body = (*last.body, *_noted(notes, name, there), *body)
+            done[place:] = [Guard((), last.when, body, (*last.otherwise, *_noted(notes, name, not there), *otherwise))]
+        else:
+            done.append(node)
+    return tuple(done)
+
+
+def _ask_for_one(a: Guard, b: Guard) -> bool:
+    """Whether two guards ask for one optional input, and for the same one."""
+    return not (a.wanted or b.wanted) and len(a.when) == len(b.when) == 1 and a.when[0][0] == b.when[0][0]
+
+
+def _noted(notes: Sequence[Note], name: str, there: bool) -> Iterator[Note]:
+    """What notes say where an input is given, or is absent."""
+    for note in notes:
+        mine = [e for e in note.equations if (name, not there) not in e.when]
+        asked = [replace(e, when=tuple(w for w in e.when if w[0] != name)) for e in mine]
+        if asked:
+            yield replace(note, equations=tuple(asked))
+
+
 def same_guard(a: Guard, b: Guard) -> bool:
     """Whether both ask the same, and do nothing otherwise."""
     return (a.wanted, a.when) == (b.wanted, b.when) and not (a.otherwise or b.otherwise)
