@@ -17,6 +17,7 @@ import numpy as np
 from ..expr import Ref, postorder, refs
 from ..ir import Function
 from ..ops.primitive import primitives
+from ..records import replace
 from .adjoint import TOLERANCE
 from .cases import Case
 from .symmetric import directions, symmetric_inputs
@@ -76,6 +77,10 @@ class TorchCalls:
             pushed = any("jvp" in vars(c) for c in vars(self.artefact.module).values() if isinstance(c, type))
             asked += [] if pushed else [self._batched]
         yield from self._faults([self._unused, *asked] if self.pulling else asked)
+
+    def half(self) -> Iterator[Fault]:
+        """What is wrong in half precision: each branch of the code has types of its own."""
+        yield from self._faults([self._half])
 
     def elsewhere(self) -> Iterator[Fault]:
         """What is wrong on another device."""
@@ -470,6 +475,9 @@ def torch_faults(function: Function, artefact: Any, case: Case, empty: Case | No
     """What is wrong with a printed function of torch at a case where all of its results are numbers, and on another
     device at one with a size of 0."""
     yield from TorchCalls(function, artefact, case, seed).faults(False)
+    if function.optional:
+        given = {n: value for n, value in case.inputs.items() if n not in function.optional}
+        yield from TorchCalls(function, artefact, replace(case, inputs=given), seed).half()
     if empty is not None:
         yield from TorchCalls(function, artefact, empty, seed).elsewhere()
 
