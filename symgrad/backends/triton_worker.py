@@ -194,6 +194,9 @@ class Worker:
         if "_tiles" in own:
             tile = FEW if not few else SMALL * SMALL if self.calls % 4 > 1 else SMALL // 2
             own["_tiles"] = lambda *_: (tile, tile, tile, 1, 1)
+        if "_streams" in own:
+            tile = FEW if not few else SMALL * SMALL if self.calls % 4 > 1 else SMALL // 2
+            own["_streams"] = lambda rows, columns, *full: (tile, tile, *map(_covering, full[:-1]), 1, 1)
         larger = {name: partial(_larger, function) for name, function in taken.items()}
         own.update(larger if few and self.calls % 4 > 1 else taken)
         own.update(_BLOCK=most, _TILE=1 if few else most, _SHORT=0 if self.calls % 2 else 16 * FEW)
@@ -229,6 +232,11 @@ class Worker:
                 except Exception as error:
                     found.append((name, f"does not compile for sm_{target}: {type(error).__name__}: {error}"))
         return found
+
+
+def _covering(extent: int) -> int:
+    """A block that holds all of an axis, and more."""
+    return int(triton.next_power_of_2(extent + 1))
 
 
 def _larger(function: Callable[[int], int], extent: int) -> int:

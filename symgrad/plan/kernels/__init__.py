@@ -14,5 +14,7 @@ from __future__ import annotations
 
 from .axes import named_alike
 from .data import Kernel, Walk
+from .products import Product, product_of
 from .stages import Choice, kernels, picks
-from .tiles import Product, Tiles, launches, product_of
+from .streams import Streams
+from .tiles import Tiles, launches
