@@ -195,8 +195,7 @@ class Worker:
             tile = FEW if not few else SMALL * SMALL if self.calls % 4 > 1 else SMALL // 2
             own["_tiles"] = lambda *_: (tile, tile, tile, 1, 1)
         if "_streams" in own:
-            tile = FEW if not few else SMALL * SMALL if self.calls % 4 > 1 else SMALL // 2
-            own["_streams"] = lambda rows, columns, *full: (tile, tile, *map(_covering, full[:-1]), 1, 1)
+            own["_streams"] = partial(_streamed, self.calls % 4 > 1)
         larger = {name: partial(_larger, function) for name, function in taken.items()}
         own.update(larger if few and self.calls % 4 > 1 else taken)
         own.update(_BLOCK=most, _TILE=1 if few else most, _SHORT=0 if self.calls % 2 else 16 * FEW)
@@ -234,9 +233,11 @@ class Worker:
         return found
 
 
-def _covering(extent: int) -> int:
-    """A block that holds all of an axis, and more."""
-    return int(triton.next_power_of_2(extent + 1))
+def _streamed(larger: bool, rows: int, columns: int, *full: Any) -> tuple[int, ...]:
+    """The blocks of a plane: of few rows and columns, whatever else arrays have, there are several. A block of what is
+    held in full has more elements than there are."""
+    tile = FEW if rows * columns > FEW else SMALL * SMALL if larger else SMALL // 2
+    return tile, tile, *(int(triton.next_power_of_2(extent + 1)) for extent in full[:-1]), 1, 1
 
 
 def _larger(function: Callable[[int], int], extent: int) -> int:

@@ -297,10 +297,12 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("linear", "out += bias[None, :]", "out = bias[None, :]"),
     ("linear", "triton.cdiv(m, block_j))", "1)"),
     ("batch_matmul", "tl.cdiv(k, BLOCK_P)", "1"),
-    ("attention", "tl.where(mask_p[None, :], exp_score, 0.0).to", "exp_score.to"),
+    ("attention", "tl.where(mask_p[None, :], exp_score, 0.0), axis=1", "exp_score, axis=1"),
     ("attention", "out_sum * tl.exp(max_score_before[:, None] - max_score[:, None])", "out_sum"),
     ("attention", "p = (start + tl.arange(0, BLOCK_P))", "p = tl.arange(0, BLOCK_P)"),
     ("attention", "mask=mask_p[:, None] & mask_r[None, :]", "mask=mask_p[:, None]"),
+    ("causal_attention", "tl.minimum(m, first + BLOCK_I)", "tl.minimum(m, first)"),
+    ("causal_attention", "(first // BLOCK_I) * BLOCK_I", "first + BLOCK_I"),
     ("masked_attention", 'max_seen_before[:, None] == -float("inf")', "max_seen_before[:, None] == 0"),
     ("attention", "tl.where(m > 0, out_sum / sum_exp_score[:, None], 0.0)", "out_sum / sum_exp_score[:, None]"),
 )
