@@ -145,6 +145,16 @@ def test_planes_around_a_tile(name, rng):
                     np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {n} {m}")
 
 
+def test_rows_that_a_program_does_not_hold_are_refused(torch):
+    ((path, text),) = sg.generate(library.attention, to="triton", check=False).items()
+    module = module_from(f"wide_{path}", text)
+    half, real = torch.ones(1, dtype=torch.bfloat16), torch.ones(1)
+    assert module._streams(5, 4096, 64, 1024, half) == (16, 16, 64, 1024, 8, 1)
+    for features, tensor in ((1025, half), (257, real)):
+        with pytest.raises(ValueError, match=r"attention: .* rows of 2048 bytes, and one has 4096; what"):
+            module._streams(5, 4096, 64, features, tensor)
+
+
 TRIANGLES = {  # what a place sees, and how far it may look ahead if blocks are left out
     "j <= i": 0,
     "i >= j": 0,
