@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import util
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import triton
@@ -216,19 +216,24 @@ def compiled(
     """A kernel that is launched with these types and constants, for blocks of so many elements of a row."""
     aligned = {(k,): [["tt.divisibility", 16]] for k, kind in enumerate(kinds.values()) if kind[0] in "*i"}
     source = ASTSource(function, {**kinds}, {**known}, aligned)
-    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+    made, registers, spilled = assembled(source, num_warps=warps)
+    each = [_moved(made.asm["ptx"], made.asm["ttgir"], way) * 32 * warps // block for way in ("load", "store")]
+    read, wrote = (n - b - s for n, b, s in zip(each, beside, skipped, strict=True))
+    return Facts((read, wrote), beside, registers, spilled)
+
+
+def assembled(source: ASTSource, **options: int) -> tuple[Any, str, int]:
+    """A kernel for sm_90, its registers, and the bytes that are spilled."""
+    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
     text = made.asm["ptx"]
-    each = [_moved(text, made.asm["ttgir"], way) * 32 * warps // block for way in ("load", "store")]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.ptx")
         path.write_text(text)
         (target,) = re.findall(r"^\.target (\w+)", text, re.MULTILINE)
         line = [PTXAS, "-v", f"-arch={target}", "-o", Path(folder, "kernel.cubin"), path]
         said = subprocess.run(line, capture_output=True, text=True, check=True).stderr
-    spilled = sum(map(int, re.findall(r"(\d+) bytes spill", said)))
     (registers,) = re.findall(r"Used (\d+) registers", said)
-    read, wrote = (n - b - s for n, b, s in zip(each, beside, skipped, strict=True))
-    return Facts((read, wrote), beside, registers, spilled)
+    return made, registers, sum(map(int, re.findall(r"(\d+) bytes spill", said)))
 
 
 def _moved(ptx: str, ttgir: str, way: str) -> int:
@@ -281,6 +286,32 @@ def beside_liger() -> str:
     return "\n".join(lines)
 
 
+def attention() -> str:
+    """The kernels that walk along planes, in the blocks that a launch takes; nothing of a plane is stored: a kernel has
+    as many stores as results."""
+    lines = [
+        "| kernel | numbers | features | rows | columns of a block | warps | registers | spilled | shared memory |",
+        f"|{' --- |' * 9}",
+    ]
+    module = module_of("causal_attention")
+    for real, features in (("bf16", 64), ("bf16", 128), ("fp32", 64)):
+        like = SimpleNamespace(element_size=lambda real=real: SIZES[real])
+        *blocks, warps, stages = module._streams(4096, 4096, features, features, like)
+        for which in ("forward", "backward_grad_q", "backward_grad_k"):
+            function = getattr(module, f"_{which}_kernel")
+            names = [p.name for p in function.params]
+            known = {**dict(zip([n for n in names if n.startswith("BLOCK")], blocks, strict=True)), "REAL": tl.float32}
+            known |= {n: True for n in names if n.startswith("NEEDS")}
+            kinds = {n: "constexpr" if n in known else f"*{real}" if n.endswith("_ptr") else "i32" for n in names}
+            kinds |= {n: "*fp32" for n in names if n.startswith(("max_", "sum_"))}
+            aligned = {(k,): [["tt.divisibility", 16]] for k, kind in enumerate(kinds.values()) if kind[0] in "*i"}
+            made, *said = assembled(ASTSource(function, kinds, known, aligned), num_warps=warps, num_stages=stages)
+            about = f"{which.replace('_', ' of ', 1).replace('grad_k', 'grad_k and grad_v')}"
+            cells = (about, real, features, *blocks[:2], warps, *said, f"{made.metadata.shared // 1024} KiB")
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
 def _lengths(name: str) -> set[int]:
     return {columns for row in KERNELS[name].values() for columns in row.columns}
 
@@ -295,7 +326,7 @@ def _alike(name: str, about: str, columns: int) -> list[str]:
 
 if __name__ == "__main__":
     page = PAGE.read_text(encoding="utf-8")
-    for mark, text in (("table", table()), ("liger", beside_liger())):
+    for mark, text in (("attention", attention()), ("table", table()), ("liger", beside_liger())):
         head, _, rest = page.partition(f"<!-- {mark} -->\n")
         _, _, tail = rest.partition("<!-- end -->")
         page = f"{head}<!-- {mark} -->\n{text}\n\n<!-- end -->{tail}"

@@ -22,6 +22,14 @@ _TILES = (  # rows and columns of a tile of a product, warps, and blocks loaded 
     (16, 16, 2, 4),
 )
 
+_STREAMS = (  # bytes of a row at most, rows of a tile, columns of a block, warps, and blocks loaded ahead
+    (128, 128, 64, 8, 3),
+    (256, 64, 64, 8, 2),
+    (512, 64, 32, 8, 2),
+    (1024, 32, 32, 8, 1),
+    (2048, 16, 16, 8, 1),
+)
+
 
 def _refuse(ctx, *_):
     raise NotImplementedError(
@@ -86,6 +94,27 @@ def _tiles(rows, columns, terms, tensor):
     block_rows, block_columns, warps, stages = next(fitting, _TILES[-1])
     block_terms = min(triton.next_power_of_2(max(terms, 16)), max(128 // wide, 16))
     return block_rows, block_columns, block_terms, warps, stages
+
+
+def _streams(rows, columns, *full):
+    """Return the rows of a tile, the columns in a block that it walks along, the blocks that
+    hold all else, how many warps a program has, and how many blocks are loaded ahead."""
+    *extents, tensor = full
+    blocks = [max(triton.next_power_of_2(n), 16) for n in extents]
+    size = tensor.element_size()
+    wide = max(blocks) * size * (1 + (size > 2))  # float32 is multiplied in registers
+    fitting = [s for s in _STREAMS if wide <= s[0]]
+    if not fitting:
+        raise ValueError(
+            f"{_NAME}: a program holds rows of {_STREAMS[-1][0]} bytes, and one has {wide}; "
+            "what symgrad generate prints --to torch takes any"
+        )
+    _, tile, block, warps, stages = fitting[0]
+    tile, block = (
+        min(most, max(triton.next_power_of_2(n), 16))
+        for most, n in ((tile, rows), (block, columns))
+    )
+    return tile, block, *blocks, warps, stages
 
 
 def _warps(elements):

@@ -11,7 +11,7 @@ from ..expr import Expr, product, ref, refs, substitute
 from ..ir import Dtype, Tensor, covers
 from ..plan import Program
 from ..plan.arrays.half import autocast_of
-from ..plan.kernels import Kernel, Tiles, launches
+from ..plan.kernels import Kernel, Streams, Tiles, launches
 from ..plan.loops import flatten, size_names
 from ..plan.program import Procedure
 from ..records import replace
@@ -33,11 +33,13 @@ from .triton_elements import Surroundings
 from .triton_helpers import helpers
 from .triton_kernel import KernelText, parts_of, places_of, texts
 from .triton_load import Interpreted
+from .triton_streams import StreamText
 from .triton_tiles import TileText
 
 WARPS, STAGES = Word("warps"), Word("stages")
 BLOCK, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("kernel"), Word("real"), Word("_SHORT")
-CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_TILE", "_TILES")
+CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_TILE", "_TILES", "_STREAMS")
+TEXTS: Mapping[type, type[KernelText]] = {Tiles: TileText, Streams: StreamText}
 Choice = tuple[list[KernelText], list[KernelText]]  # of short rows, and of long ones if those are others
 
 
@@ -89,7 +91,7 @@ class _File(OperatorFile):
         where = primal.name, flat.table_of(procedure), [*self.names.values()], options
         around = Surroundings("", *where, optional, procedure.reads, gradients)
         made = launches(flat, procedure)
-        return texts(made, which, around, lambda k, a: TileText(k, a) if isinstance(k, Tiles) else KernelText(k, a))
+        return texts(made, which, around, lambda k, a: TEXTS.get(type(k), KernelText)(k, a))
 
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:
@@ -121,6 +123,7 @@ class _File(OperatorFile):
         body += [own["_SHORT"]] if "_SHORT" in called else []
         body += [own["_TILE"]] if "_tile" in called else []
         body += [own["_TILES"]] if "_tiles" in called else []
+        body += [own["_STREAMS"]] if "_streams" in called else []
         body += [public, *texts, *whole, self.keeper(), self.differentiator(), own["_refuse"], *between, *REGISTERED]
         found = [*checks]
         found += helpers(self.primal.name, py.words_in(texts), self.program)
@@ -238,9 +241,9 @@ class _File(OperatorFile):
         columns = [call("triton.cdiv", self._size(text.lanes.total), block) for block in blocks]
         rows = self._size(product(extent for _, extent in kernel.rows))
         grid = rows if kernel.rows else py.integer(1)
-        if isinstance(kernel, Tiles):
-            first, second = self._tiles_of(text)
-            grid, columns = Operation("mul", (rows, first)) if kernel.rows else first, [second]
+        if isinstance(text, TileText):
+            first, *columns = self._tiles_of(text)
+            grid = Operation("mul", (rows, first)) if kernel.rows else first
         elif kernel.flat:
             grid = call("triton.cdiv", rows, BLOCK)
         elif kernel.strided:
@@ -298,18 +301,17 @@ class _File(OperatorFile):
         """What the size of a block is called at a launch."""
         return Word(block.name.lower())
 
-    def _tiles_of(self, text: KernelText) -> list[py.Call]:
+    def _tiles_of(self, text: TileText) -> list[py.Call]:
         """How many tiles there are along each of their axes."""
-        along = {i.name: block for i, block in text.lanes.of_tile.items()} if isinstance(text, TileText) else {}
-        extents = [(self._size(n), self._size_of(along[i.name])) for i, n in text.kernel.box if i.name in along]
-        return [call("triton.cdiv", n, block) for n, block in extents]
+        blocks = [(n, self._size_of(text.lanes.of_tile[i])) for i, n in text.kernel.tiles]
+        return [call("triton.cdiv", self._size(n), block) for n, block in blocks]
 
     def _blocks(self, text: KernelText, like: Expression) -> list[Assign]:
         """How large the blocks of lanes are, or tiles."""
         if isinstance(text, TileText):
             words = [*map(self._size_of, text.blocks), WARPS, STAGES]
             sizes = [self._size(n) for n in text.lanes.blocks.values() if n is not None]
-            return [Assign(py.bare(words), call("_tiles", *sizes, like))]
+            return [Assign(py.bare(words), call(text.sized, *sizes, like))]
         taken = "_tile" if text.kernel.walks or text.kernel.apart else "_block"
         found = [(word, extent) for word, extent in text.blocks.items() if extent is not None]
         return [Assign(self._size_of(word), call(taken, self._size(extent))) for word, extent in found]

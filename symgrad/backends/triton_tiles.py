@@ -50,13 +50,18 @@ class TileLanes(Lanes):
             lines.append(Assign(self.mask_of(i), Operation("lt", (Name(i.name), self.place(extent)))))
         return lines
 
+    def limits(self, extent: Expr) -> tuple[Expression, Expression]:
+        """Where a walk in blocks begins and ends."""
+        return py.integer(0), self.place(extent)
+
     def over(self, terms: Iterable[tuple[Index, Expr]], body: Sequence[py.Statement]) -> py.For:
         """The body for one block of terms after the other; of several axes the last one comes in blocks."""
         *outer, (i, extent) = terms
         lane = self._wide(i, beginning_at(START, self.terms))
         there = Operation("lt", (Name(i.name), self.place(extent)))
         lines = [Assign(Name(i.name), lane), Assign(self.mask_of(i), there)]
-        found = py.For(START, call("range", py.integer(0), self.place(extent), self.terms), [*lines, *body])
+        start, stop = self.limits(extent)
+        found = py.For(START, call("range", start, stop, self.terms), [*lines, *body])
         for k, n in reversed(outer):
             found = py.For(Name(k.name), call("range", py.integer(0), self.place(n)), [found])
         return found
@@ -76,7 +81,7 @@ class TileElements(Elements):
         super().__init__(kernel, around)
         self.axes: Axes = ()
         self.held: dict[str, Axes] = {}
-        self.tiles = {i for i, _ in kernel.tiles}
+        self.tiles = {*self.lanes.of_tile}
         self.walked: set[Index] = set()
         self.walked_now: set[Index] = set()
         self.turn_of_walk: Scope | None = None
@@ -145,12 +150,16 @@ class TileElements(Elements):
 
 
 class TileText(KernelText):
-    """A kernel of products."""
+    """A kernel of products.
+
+    sized  what tells how large its blocks are
+    """
 
     kernel: Tiles
     elements: TileElements
     lanes: TileLanes
     of_elements = TileElements
+    sized = "_tiles"
 
     def _body(self) -> list[py.Statement]:
         kernel, first = self.kernel, self.elements.first

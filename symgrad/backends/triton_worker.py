@@ -194,6 +194,8 @@ class Worker:
         if "_tiles" in own:
             tile = FEW if not few else SMALL * SMALL if self.calls % 4 > 1 else SMALL // 2
             own["_tiles"] = lambda *_: (tile, tile, tile, 1, 1)
+        if "_streams" in own:
+            own["_streams"] = partial(_streamed, self.calls % 4 > 1)
         larger = {name: partial(_larger, function) for name, function in taken.items()}
         own.update(larger if few and self.calls % 4 > 1 else taken)
         own.update(_BLOCK=most, _TILE=1 if few else most, _SHORT=0 if self.calls % 2 else 16 * FEW)
@@ -229,6 +231,13 @@ class Worker:
                 except Exception as error:
                     found.append((name, f"does not compile for sm_{target}: {type(error).__name__}: {error}"))
         return found
+
+
+def _streamed(larger: bool, rows: int, columns: int, *full: Any) -> tuple[int, ...]:
+    """The blocks of a plane: of few rows and columns, whatever else arrays have, there are several. A block of what is
+    held in full has more elements than there are."""
+    tile = FEW if rows * columns > FEW else SMALL * SMALL if larger else SMALL // 2
+    return tile, tile, *(int(triton.next_power_of_2(extent + 1)) for extent in full[:-1]), 1, 1
 
 
 def _larger(function: Callable[[int], int], extent: int) -> int:

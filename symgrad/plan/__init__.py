@@ -3,6 +3,7 @@
     question                       for both            arrays                        loops
     what is computed first         steps, sequence     guards: lines of one guard    sequence: steps of one loop; fuse
     what forward saves             saved
+    what nothing stores                                                          planes: between products (triton)
     what has a name of its own     lower, naming       cut: lines; named: borders    share, merge_equal, places
     what is written where read     saved               statements: what fits a line  rematerialize
     where it is evaluated          narrow, conditions  borders: slices and pads;     narrow, split: limits of loops

@@ -19,6 +19,7 @@ from .functions import with_functions
 from .lower import aligned, divided_once, expanded, reread, shared, tidied, with_arguments, without_logsumexp
 from .narrow import unmasked
 from .operands import with_operands
+from .planes import divided_last, planes, planes_of, regrouped
 from .program import Procedure, Program, names_in
 from .saved import ROUNDED, choose_saved, with_exact_results
 from .segments import segments
@@ -26,6 +27,7 @@ from .steps import steps
 from .subscripts import subscripts
 
 LARGE = 150  # operations that equations share; a longer straight line is cut (arrays) or scheduled (loops)
+STREAMS = ("triton",)  # where planes are computed in tiles as they are read
 KERNELS = ("triton", "pallas")  # loops that are printed as they are planned: nothing names what is written twice later
 
 
@@ -86,7 +88,12 @@ def plan(
     forward, backward = both[: border(both)], both[border(both) :]
     if to in ROUNDED:
         forward, backward = with_exact_results(primal, forward, backward, tensors, names)
-    saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, style == "loops")
+    never = planes(forward, primal.outputs) if to in STREAMS else {}
+    if never:
+        backward = list(recorded("regrouped", backward, regrouped(backward, forward, never, names_in(joint))))
+        forward = list(recorded("divided last", forward, divided_last(forward, never, tensors, names)))
+    loops = style == "loops"
+    saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, loops, never)
     parts = None if every is None else segments(primal, forward, backward, tensors, names, every)
     if parts is not None:
         saved, again = parts.saved(forward, backward, saved, again)
@@ -117,12 +124,13 @@ def plan(
         results |= {name: set.intersection(*whens) for name, whens in readers.items() if whens}
     asked = primal.outputs if partial else ()
     items, turns = steps(forward, asked, tensors, joint.facts, results, parts.forward if parts else None)
-    first = Procedure(primal.inputs, items, (*primal.outputs,), turns)
+    some = planes_of(forward, never, wanted)
+    first = Procedure(primal.inputs, items, (*primal.outputs,), turns, some)
     results = {g: own.get(g, set()) for g in gradients}
     items, turns = steps(backward, gradients, tensors, joint.facts, results, parts.backward if parts else None)
     saved += parts.checkpoints if parts else ()
     reads = (*saved, *(s for _, s in derivative.seeds))
-    second = Procedure(reads, items, gradients, turns)
+    second = Procedure(reads, items, gradients, turns, planes_of(backward, never, gradients))
     if parts:
         backward = [*backward, *second.equations]
     used = {e.target for e in (*forward, *first.equations, *backward)} | set(joint.inputs) | set(joint.outputs)

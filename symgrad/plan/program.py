@@ -120,14 +120,16 @@ class Subscript:
 class Procedure:
     """Forward or backward: the tensors it reads (inputs, saved, seeds), its steps, and what it returns.
 
-    turns  the temporaries of one turn of a loop, without the axis that counts the turns; the other procedure may have
-           the same tensors in full
+    turns   the temporaries of one turn of a loop, without the axis that counts the turns; the other procedure may have
+            the same tensors in full
+    planes  what is never stored, and of which two axes it is a plane (`planes`)
     """
 
     reads: tuple[str, ...]
     steps: tuple[Item, ...]
     returns: tuple[str, ...]
     turns: tuple[Tensor, ...] = ()
+    planes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def equations(self) -> tuple[Equation, ...]:

@@ -79,10 +79,12 @@ def choose_saved(
     operation: float,
     long: bool = False,
     apart: bool = False,
+    unsaved: Collection[str] = (),
 ) -> tuple[list[str], list[Equation]]:
     """What to save, in order of input, output, intermediate; and the equations that backward computes again.
 
     operation  what one operation on an element costs, where keeping the element costs 1
+    unsaved    what is computed again in any case
 
     Inputs and outputs are free, a value is computed again where that costs less than keeping it; never what a function
     of whole matrices gives, or a loop from turn to turn. Of a `long` straight line, whose values have most of
@@ -90,7 +92,7 @@ def choose_saved(
     forward then computes outputs again, too, where what that needs beyond its own operations costs less than keeping
     them: it reads inputs alone.
     """
-    cut = _Cut(primal, forward, tensors, operation)
+    cut = _Cut(primal, forward, tensors, operation, unsaved)
     read = {r.name for e in backward for r in e.reads}
     needed = [n for n in tensors if n in read and cut.known(n)]
     ways = (False, True) if long else (False,)
@@ -124,13 +126,18 @@ class _Choice:
 
 class _Cut:
     def __init__(
-        self, primal: Function, forward: Sequence[Equation], tensors: Mapping[str, Tensor], operation: float
+        self,
+        primal: Function,
+        forward: Sequence[Equation],
+        tensors: Mapping[str, Tensor],
+        operation: float,
+        unsaved: Collection[str] = (),
     ) -> None:
         self.writers = by_target(forward)
         self.inputs = set(primal.inputs)
         self.free = {*primal.inputs, *primal.outputs}
         self.tensors = tensors
-        self.operation = operation
+        self.operation, self.unsaved = operation, unsaved
         self.reads = {
             name: [n for n in dict.fromkeys(r.name for e in es for r in e.reads) if self.known(n)]
             for name, es in self.writers.items()
@@ -146,7 +153,7 @@ class _Cut:
 
     def work(self, name: str) -> float:
         """The cost of computing it again from what it reads; 0 for what is made of options, sizes and indices."""
-        if not self.reads[name]:
+        if not self.reads[name] or name in self.unsaved:
             return 0.0
         if self.operation == NEVER or any(e.matrix for e in self.writers[name]):
             return NEVER
@@ -207,7 +214,7 @@ class _Cut:
             if name in result.saved or name in result.recomputed:
                 continue
             settle(name)
-            if name in free or price[name] >= self.keep(name) > 0:
+            if name in free or name not in self.unsaved and price[name] >= self.keep(name) > 0:
                 result.saved.add(name)
                 result.cost += 0.0 if name in self.free else self.keep(name)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import mpmath
@@ -38,7 +39,7 @@ def declared(name):
 pytestmark = pytest.mark.usefixtures("triton")
 
 
-@pytest.mark.parametrize("name", ["scaled", "cross_entropy", "layer_norm", "mlp"])
+@pytest.mark.parametrize("name", ["scaled", "cross_entropy", "layer_norm", "mlp", "causal_attention"])
 def test_kernels_agree_and_are_operators(name):
     """Everything that a check asks: half precision, torch.compile, opcheck, compilation for sm_80 and sm_90."""
     report = sg.check(declared(name), to="triton")
@@ -75,6 +76,107 @@ def test_functions_that_triton_lacks_are_as_exact_as_in_c(function, bits, real):
         units = [float(np.spacing(real(abs(t)))) for t in truth]
         off = [abs(mpmath.mpf(float(a)) - t) / unit for a, t, unit in zip(found, truth, units, strict=True)]
     assert max(off) <= granted.ulps, x[np.argmax(off)]
+
+
+PLANES = {
+    "grouped": """grouped(q[g,h,n,d], k[g,m,d], v[g,m,e]):
+        s[t,u,i,j] = sum[c](q[t,u,i,c]*k[t,j,c])
+        w[t,u,i,j] = exp(s[t,u,i,j]) / sum[p](exp(s[t,u,i,p]))
+        out[t,u,i,l] = sum[j](w[t,u,i,j]*v[t,j,l])""",
+    "columns": """columns(q[n,d], k[m,d], v[n,e]):
+        s[i,j] = sum[c](q[i,c]*k[j,c])
+        w[i,j] = exp(s[i,j]) / sum[p](exp(s[p,j]))
+        out[j,l] = sum[i](w[i,j]*v[i,l])""",
+    "squares": """squares(q[n,d], k[m,d], v[m,e]):
+        s[i,j] = sum[c](q[i,c]*k[j,c])
+        w[i,j] = s[i,j]**2 / (1 + sum[p](s[i,p]**2))
+        out[i,l] = sum[j](w[i,j]*v[j,l])""",
+    "centred": """centred(q[n,d], k[m,d], v[m,e]):
+        s[i,j] = sum[c](q[i,c]*k[j,c])
+        a[i] = mean[j](s[i,j])
+        out[i,l] = sum[j](tanh(s[i,j] - a[i])*v[j,l])""",
+    "near": """near(q[n,d], k[m,d], v[m,e]):
+        s[i,j] = where(abs(i - j) < 3, 30*tanh(sum[c](q[i,c]*k[j,c])/30) - 0.5*abs(i - j), -oo)
+        w[i,j] = exp(s[i,j]) / sum[p](exp(s[i,p]))
+        out[i,l] = sum[j](w[i,j]*v[j,l])""",
+    "attention": library.attention,
+    "causal_attention": library.causal_attention,
+    "masked_attention": library.masked_attention,
+    "biased_attention": library.biased_attention,
+}
+
+
+def streamed(name):
+    return sg.parse(PLANES[name]) if isinstance(PLANES[name], str) else PLANES[name]
+
+
+@pytest.mark.parametrize("name", PLANES)
+def test_planes_are_computed_where_they_are_read_and_not_stored(name):
+    """Memory has the shapes of inputs, and of one number for each row."""
+    ((_, text),) = sg.generate(streamed(name), to="triton", check=False).items()
+    shapes = [shape for shape in re.findall(r"new_empty\(\s*\((.*?)\)", text) if shape.endswith("n, m")]
+    assert shapes == (["*batch, n, m", "n, m"] if name == "biased_attention" else [])  # a gradient for each two places
+    forward, _, _ = text.partition("def _backward")
+    assert forward.count("for start in range(") == 1 + (name == "centred")
+
+
+SIZES_OF_PLANES = ((5, 7, 3, 2), (7, 3, 1, 3), (1, 1, 2, 2), (40, 70, 5, 3))
+
+
+@pytest.mark.parametrize("name", PLANES)
+def test_planes_around_a_tile(name, rng):
+    """Tiles of two, of sixteen and of 64; masks leave some rows without anything, which are NaN."""
+    f = streamed(name)
+    primal, both = sg.vjp(f).primal, [sg.load(f, to=to, check=False) for to in ("triton", "numpy")]
+    for n, m, d, e in SIZES_OF_PLANES:
+        extents = {"n": n, "m": m, "d": d, "e": e, "g": 2, "h": 2, "...": 2}
+        shapes = [[extents[s.name] for s in primal.table[x].shape] for x in primal.inputs]
+        inputs = [rng.standard_normal(shape) for shape in shapes]
+        if name == "masked_attention":
+            inputs[3] = (inputs[3] < 0.5) & (np.arange(n) != 1)[:, None]
+        results = []
+        for one in (*both, both[0]):
+            with np.errstate(all="ignore"):
+                out, saved = one.forward(*inputs)
+                results.append((out, *one.backward(saved, np.cos(np.arange(out.size)).reshape(out.shape))))
+        for result in (results[0], results[2]):
+            for a, b in zip(result, results[1], strict=True):
+                if b is not None:  # there is none of a mask
+                    np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {n} {m}")
+
+
+def test_rows_that_a_program_does_not_hold_are_refused(torch):
+    ((path, text),) = sg.generate(library.attention, to="triton", check=False).items()
+    module = module_from(f"wide_{path}", text)
+    half, real = torch.ones(1, dtype=torch.bfloat16), torch.ones(1)
+    assert module._streams(5, 4096, 64, 1024, half) == (16, 16, 64, 1024, 8, 1)
+    for features, tensor in ((1025, half), (257, real)):
+        with pytest.raises(ValueError, match=r"attention: .* rows of 2048 bytes, and one has 4096; what"):
+            module._streams(5, 4096, 64, features, tensor)
+
+
+TRIANGLES = {  # what a place sees, and how far it may look ahead if blocks are left out
+    "j <= i": 0,
+    "i >= j": 0,
+    "j < i + 3": 2,
+    "j < i": None,  # the first place sees nothing
+    "j >= i": None,  # so do the last ones, of more queries than keys
+    "2*j <= i": None,
+    "j <= i & x[i,j] > 0": None,
+}
+
+
+@pytest.mark.parametrize("condition", TRIANGLES)
+def test_blocks_that_nobody_sees_are_left_out(condition):
+    f = sg.parse(f"""f(q[n,d], k[m,d], v[m,e], x[n,m]):
+        s[i,j] = where({condition}, x[i,j] + sum[c](q[i,c]*k[j,c]), -oo)
+        w[i,j] = exp(s[i,j]) / sum[p](exp(s[i,p]))
+        out[i,l] = sum[j](w[i,j]*v[j,l])""")
+    ((_, text),) = sg.generate(f, to="triton", check=False).items()
+    more = TRIANGLES[condition]
+    ahead = f" + {more}" if more else ""
+    left_out = [] if more is None else [f"range(0, tl.minimum(m, first + BLOCK_I{ahead}), BLOCK_J)"]
+    assert re.findall(r"range\(0, tl.minimum\(.*?\), BLOCK_J\)", text)[:1] == left_out
 
 
 SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9)
@@ -205,6 +307,14 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("linear", "out += bias[None, :]", "out = bias[None, :]"),
     ("linear", "triton.cdiv(m, block_j))", "1)"),
     ("batch_matmul", "tl.cdiv(k, BLOCK_P)", "1"),
+    ("attention", "tl.where(mask_p[None, :], exp_score, 0.0), axis=1", "exp_score, axis=1"),
+    ("attention", "out_sum * tl.exp(max_score_before[:, None] - max_score[:, None])", "out_sum"),
+    ("attention", "p = (start + tl.arange(0, BLOCK_P))", "p = tl.arange(0, BLOCK_P)"),
+    ("attention", "mask=mask_p[:, None] & mask_r[None, :]", "mask=mask_p[:, None]"),
+    ("causal_attention", "tl.minimum(m, first + BLOCK_I)", "tl.minimum(m, first)"),
+    ("causal_attention", "(first // BLOCK_I) * BLOCK_I", "first + BLOCK_I"),
+    ("masked_attention", 'max_seen_before[:, None] == -float("inf")', "max_seen_before[:, None] == 0"),
+    ("attention", "tl.where(m > 0, out_sum / sum_exp_score[:, None], 0.0)", "out_sum / sum_exp_score[:, None]"),
 )
 
 

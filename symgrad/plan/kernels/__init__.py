@@ -7,12 +7,15 @@ A kernel is a grid of programs. What is a loop in C is one of three things here:
             it is short; else in blocks, which a program walks along as often as one reduction needs another (`walks`)
     flat    rows without lanes: elements by number, a block of them in each program
 
-A sum over rows is one of parts: each program writes its own, and they are added up in one order.
+A sum over rows is one of parts: each program writes its own, and they are added up in one order. Sums of products are
+computed in tiles instead (`tiles`), and what reduces their results along one of its axes in a walk (`streams`).
 """
 
 from __future__ import annotations
 
 from .axes import named_alike
 from .data import Kernel, Walk
+from .products import Product, product_of
 from .stages import Choice, kernels, picks
-from .tiles import Product, Tiles, launches, product_of
+from .streams import Streams
+from .tiles import Tiles, launches

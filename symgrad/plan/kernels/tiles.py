@@ -1,6 +1,4 @@
-"""Sums of products as those of matrices, in tiles:
-
-    out[i, j] = sum[l](left[i, l] * right[l, j])
+"""Sums of products, in tiles.
 
 A program has a tile of the results, and walks along what is summed over: in each block it multiplies a tile of `left`
 by one of `right`. What is computed of the sums element by element is computed where they are.
@@ -9,33 +7,18 @@ by one of `right`. What is computed of the sums element by element is computed w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import reduce
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, apply, factors, indices, product, select
+from ...expr import Const, Expr, Index, apply
 from ...ir import Box, Equation
 from ...records import dataclass, replace
 from ..program import Procedure, Program, Step
 from .axes import named_alike
 from .data import Kernel, box_of
+from .products import Product, product_of
 from .stages import Choice, kernels
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """An equation as a product of matrices.
-
-    tiles        the indices of the result that `left` has and `right` has not, and the other way round
-    terms        what is summed over; the last one is in both
-    left, right  what is multiplied, of these indices and of others that are one in each program
-    scale        what the sum is multiplied by
-    """
-
-    tiles: tuple[Index, Index]
-    terms: Box
-    left: Expr
-    right: Expr
-    scale: Expr
+from .streams import Planes
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,49 +53,6 @@ class Tiles(Kernel):
         return tuple(box_of([e for s in self.steps for e in s.equations]).items())
 
 
-def product_of(e: Equation) -> Product | None:
-    """An equation as a product of two, if it is one."""
-    reduced = dict(e.reduced)
-    plain = all(isinstance(s, (Index, Const)) for r in e.reads for s in r.subscripts)
-    if e.reduce != "sum" or not reduced or not plain:
-        return None
-    negative = isinstance(e.body, Apply) and e.body.op == "neg"
-    above, below = factors(e.body.args[0] if negative else e.body)
-    parts = [*above, *(apply("div", ONE, f) for f in below)]
-    rest = [p for p in parts if not reduced.keys().isdisjoint(indices(p))]
-    order = [i for i, _ in e.shown]
-    shown = {p: {i for i in indices(p) if i in order} for p in (*rest, *e.conditions)}
-    pairs = ((a, b) for a in rest for b in rest if shown[a] - shown[b] and shown[b] - shown[a])
-    found = max(pairs, key=lambda pair: sum(len(shown[p]) for p in pair), default=None)
-    if found is None:
-        return None
-    tiles = [max(shown[a] - shown[b], key=order.index) for a, b in (found, found[::-1])]
-    if order.index(tiles[0]) > order.index(tiles[1]):
-        found, tiles = (found[1], found[0]), tiles[::-1]
-    sides: tuple[list[Expr], list[Expr]] = [], []
-    for part in shown:
-        side = next((k for k in (0, 1) if tiles[1 - k] not in shown[part]), None)
-        if side is None:
-            return None
-        sides[side].append(part)
-    left, right = (_under([p for p in s if p not in rest], product(p for p in s if p in rest)) for s in sides)
-    both = [i for i in reduced if i in indices(left) and i in indices(right)]
-    if not both:
-        return None
-    terms = tuple((i, n) for i, n in e.reduced if i is not both[-1])
-    scale = product(p for p in parts if p not in rest)
-    return Product(
-        (tiles[0], tiles[1]), (*terms, (both[-1], reduced[both[-1]])), left, right, -scale if negative else scale
-    )
-
-
-def _under(conditions: Sequence[Expr], value: Expr) -> Expr:
-    """The value, and 0 where a condition does not hold."""
-    for condition in conditions:
-        value = select(condition, value, ZERO)
-    return value
-
-
 def launches(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
     """The kernels of forward or of backward in order, those of products among them; as `kernels` without any.
 
@@ -124,31 +64,49 @@ def launches(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
     named = {i.name for e in procedure.equations for i, _ in e.box}
     steps = [s for step in named_alike(items, program.names - named) for s in _by_place(step)]
     kept = {*procedure.returns, *(program.saved if procedure is program.forward else ())}
-    return tuple(_in_order(program, procedure, steps, kept))
+    return tuple(_in_order(program, procedure, steps, kept, Planes(steps, procedure.planes)))
 
 
 def _in_order(
-    program: Program, procedure: Procedure, steps: Sequence[Step], kept: Set[str]
+    program: Program, procedure: Procedure, steps: Sequence[Step], kept: Set[str], planes: Planes
 ) -> Iterator[Choice]:
     """Kernels of what needs no product that waits, then those of products that are ready, and again."""
-    waiting = [*steps]
+    waiting = [s for s in steps if s.target not in planes.steps]
     while waiting:
-        blocked = set[str]()
-        for s in waiting:
-            blocked |= {s.target} if _is_tiled(s) or not blocked.isdisjoint(_read(s)) else set()
+        blocked = _behind(waiting, lambda s: _is_tiled(s) or bool(planes.below(s)))
         now = [s for s in waiting if s.target not in blocked]
         waiting = [s for s in waiting if s.target in blocked]
         if now:
-            yield from kernels(program, replace(procedure, steps=tuple(now)), kept | _read(*waiting))
-        for group in _groups(waiting):
+            yield from kernels(program, replace(procedure, steps=tuple(now)), kept | planes.needed(*waiting))
+        while group := planes.ready(waiting):
             waiting = [s for s in waiting if s not in group]
-            stored = kept | _read(*waiting)
-            (tiles, *_) = (p.tiles for s in group for e in s.equations if (p := product_of(e)))
-            shown = group[0].equations[0].shown
-            box = tuple((i, n) for t in tiles for i, n in shown if i is t)
-            results = tuple(s.target for s in group if s.target in stored)
-            rows = tuple(pair for pair in shown if pair not in box)
-            yield (Tiles(rows, (), tuple(group), results, tiles=box),), ()
+            yield (planes.kernel(group, steps, kept | planes.needed(*waiting)),), ()
+        there = {s.target for s in waiting}
+        for s in [s for s in waiting if planes.below(s) and there.isdisjoint(planes.needed(s))]:
+            waiting = [x for x in waiting if x is not s]
+            yield _tiles([*planes.below(s), s], {s.target})
+        blocked = _behind(waiting, lambda s: bool(planes.below(s)))
+        for group in _groups([s for s in waiting if s.target not in blocked]):
+            waiting = [s for s in waiting if s not in group]
+            yield _tiles(group, kept | planes.needed(*waiting))
+
+
+def _behind(steps: Sequence[Step], first: Callable[[Step], bool]) -> Set[str]:
+    """What some of the steps compute, and what is computed of that."""
+    found = set[str]()
+    for s in steps:
+        found |= {s.target} if first(s) or not found.isdisjoint(_read(s)) else set()
+    return found
+
+
+def _tiles(group: Sequence[Step], stored: Set[str]) -> Choice:
+    """The kernel of products that have tiles in common."""
+    (tiles, *_) = (p.tiles for s in group for e in s.equations if (p := product_of(e)))
+    shown = group[0].equations[0].shown
+    box = tuple((i, n) for t in tiles for i, n in shown if i is t)
+    results = tuple(s.target for s in group if s.target in stored)
+    rows = tuple(pair for pair in shown if pair not in box)
+    return (Tiles(rows, (), tuple(group), results, tiles=box),), ()
 
 
 def _groups(waiting: Sequence[Step]) -> list[list[Step]]:
