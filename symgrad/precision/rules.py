@@ -163,6 +163,8 @@ sinh(a) -> expm1(2*a)/(2*exp(a))
 1 + cos(a) -> 2*cos(a/2)**2
 sin(a) - sin(b) -> 2*sin((a - b)/2)*cos((a + b)/2)
 cos(a) - cos(b) -> -2*sin((a - b)/2)*sin((a + b)/2)
+sin(a + b) - sin(a) -> cos(a)*sin(b) - sin(a)*versin(b)
+cos(a + b) - cos(a) -> -sin(a)*sin(b) - cos(a)*versin(b)
 tan(a) - tan(b) -> sin(a - b)/(cos(a)*cos(b))
 atan(a) - atan(b) -> atan2(a - b, 1 + a*b)
 versin(a)/sin(a) -> tan(a/2)

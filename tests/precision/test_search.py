@@ -17,6 +17,8 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "(exp(x) - exp(-x))/2": "sinh(x)",
     "exp(x) - 2 + exp(-x)": "2 * coshm1(x)",
     "log((1 - x)/(1 + x))": "-2 * atanh(x)",
+    "sin(x + y) - sin(x)": "cos(x) * sin(y) - sin(x) * versin(y)",
+    "cos(x + y) - cos(x)": "-sin(x) * sin(y) - cos(x) * versin(y)",
     "tan(x + y) - tan(x)": "sin(y) / (cos(x + y) * cos(x))",
     "(1 - cos(x))/sin(x)": "tan(x / 2)",
     "exp(x)/(exp(x) - 1)": "-1 / expm1(-x)",
