@@ -241,9 +241,10 @@ def substitution(mapping: Mapping[Node, Expr]) -> Callable[[Expr], Expr]:
 
 def refs(*roots: Expr) -> tuple[Ref, ...]:
     """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
-    if not roots[1:]:
-        return _refs(roots[0]) if roots else ()
-    return tuple(dict.fromkeys([r for root in roots for r in _refs(root)]))
+    some = [found for root in roots if (found := _refs(root))]
+    if len(some) < 2:
+        return some[0] if some else ()
+    return tuple(dict.fromkeys([r for found in some for r in found]))
 
 
 def _refs(root: Expr) -> tuple[Ref, ...]:

@@ -23,6 +23,7 @@ from ...expr import (
     conjuncts,
     fraction,
     indices,
+    operators,
     postorder,
     product,
     ref,
@@ -144,6 +145,8 @@ class Borders:
 
     def _without_guards(self, body: Expr, extents: Extents) -> Expr:
         """`body` with elements of bordered tensors for elements under a condition."""
+        if "select" not in operators(body):
+            return body
 
         def rewrite(node: Expr) -> Expr:
             if not (isinstance(node, Apply) and node.op == "select"):

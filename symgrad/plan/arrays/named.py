@@ -220,11 +220,13 @@ def _masks(
     late = {name for s in guarded for name in targets_of(s)}
     found: dict[Where, Counter[Array]] = {}
     for line in lines:
-        arrays = [*(Counter(arrays_in(line.statement)) - _beside_places(line.statement)).elements()]
+        arrays = arrays_in(line.statement)
+        if beside := _beside_places(line.statement):
+            arrays = [*(Counter(arrays) - beside).elements()]
         guarded_here = any(map(_is_guard, arrays))
         for a in arrays:
             compares = isinstance(a, Elementwise) and a.op in COMPARISONS
-            if of_ranges(a) and isinstance(a, (Range, Elementwise)):
+            if isinstance(a, (Range, Elementwise)) and of_ranges(a):
                 found.setdefault(_guard(line), Counter())[a] += 1
                 continue
             if not (compares or guarded_here and (_is_guard(a) or _of_guards(a))):
