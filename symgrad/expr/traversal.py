@@ -51,15 +51,17 @@ def postorder(*roots: Expr) -> list[Expr]:
         return found
 
 
-def _walked(roots: Iterable[Expr]) -> list[Expr]:
-    """`postorder`, of which nothing is kept."""
+def _walked(roots: Iterable[Expr], leaf: type[Expr] | None = None) -> list[Expr]:
+    """`postorder`, of which nothing is kept; what is a `leaf` is computed from nothing."""
     seen: dict[Expr, None] = {}
     for root in roots:
         path: Any = (root, None)  # the node, and the path to where it was met
+        if root.__class__ is leaf:
+            seen[root] = path = None
         while path is not None:
             for a in path[0].args:
                 if a not in seen:
-                    if a.args:
+                    if a.args and a.__class__ is not leaf:
                         path = (a, path)
                         break
                     seen[a] = None
@@ -91,6 +93,8 @@ def values(
     """The nodes that are computed, once, each after what it is computed from: not the subscripts, which only choose an
     element. What is below a `closed` node is left out, too; the last argument comes first where `last` says so;
     `bodies` are what some of the elements are computed from."""
+    if closed is None and not last and not bodies:
+        return _walked(roots, leaf=Ref)
     seen: dict[Expr, None] = {}
 
     def below(node: Expr) -> Sequence[Expr]:

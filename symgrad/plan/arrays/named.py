@@ -266,7 +266,9 @@ def _nameable(s: Statement) -> list[Array]:
     combined from its end; the inner ones first."""
     found: dict[Array, None] = {}
     for top in tops(s):
-        every = [*below(top)]
+        every = below(top)
+        if not any(isinstance(a, (Windows, Pad, Reshape, Scan)) for a in every):
+            continue
         outer = [a for a in every if isinstance(a, Windows)]
         inside = [a.base for a in outer]
         within = [b for a in outer if isinstance(a.base, Reduce) and isinstance(b := a.base.base, Windows)]

@@ -390,9 +390,11 @@ def _sizes(statements: Sequence[Statement]) -> set[str]:
     stack: list[object] = [*statements]
     while stack:
         part = stack.pop()
-        if isinstance(part, Expr):
+        if isinstance(part, Elementwise):
+            stack += part.args
+        elif isinstance(part, Expr):
             found |= {r.name for r in refs(part)}
-        elif not isinstance(part, (str, int)):
+        elif not isinstance(part, (str, int, Var)):
             stack += told(part)
     return found
 
