@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from math import nan
 from types import MappingProxyType
@@ -139,9 +139,10 @@ def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -
     return done[root]
 
 
-def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
-    """Rebuild `root` from its leaves, passing each rebuilt node through `replace`."""
-    return transformer(replace)(root)
+def transform(root: Expr, replace: Callable[[Expr], Expr], only: Set[str] | None = None) -> Expr:
+    """Rebuild `root` from its leaves, passing each rebuilt node through `replace`. Where that changes `only` some
+    operators, a root without them is as it was."""
+    return root if only is not None and only.isdisjoint(operators(root)) else transformer(replace)(root)
 
 
 def transformer(

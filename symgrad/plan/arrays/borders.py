@@ -23,7 +23,6 @@ from ...expr import (
     conjuncts,
     fraction,
     indices,
-    operators,
     postorder,
     product,
     ref,
@@ -145,8 +144,6 @@ class Borders:
 
     def _without_guards(self, body: Expr, extents: Extents) -> Expr:
         """`body` with elements of bordered tensors for elements under a condition."""
-        if "select" not in operators(body):
-            return body
 
         def rewrite(node: Expr) -> Expr:
             if not (isinstance(node, Apply) and node.op == "select"):
@@ -161,7 +158,8 @@ class Borders:
             otherwise = self._reads(otherwise, tuple(conjuncts(negation(condition))), extents)
             return apply("select", condition, then, otherwise)
 
-        return transform(transform(body, _merged), rewrite)
+        merged = transform(body, _merged, only={"select"})
+        return transform(merged, rewrite, only={"select"})
 
     def _ties(self, atoms: list[Expr], extents: Extents) -> list[Expr]:
         """`0 <= s < n and x[s] == m`, m a maximum, is `x[s] == m` where x has a border of -oo."""
