@@ -182,16 +182,16 @@ def shared(
     certain: set[Part] = set()
     for place, e in enumerate(equations):
         all_of_it = _occurrences(e, branches=True)
-        lazy = any(isinstance(n, Apply) and OPS[n.op].lazy for n, _ in all_of_it)
+        lazy = any(OPS[op].lazy for op in operators(e.body))
         outside = _occurrences(e, branches=False) if lazy else all_of_it
-        certain |= outside.keys()
-        for node, count in all_of_it.items():
-            uses[node] = uses.get(node, 0) + count
+        own = [n for n in all_of_it if not calls or isinstance(n[0], Apply) and _is_function(n[0])]
+        certain.update(n for n in own if n in outside)
+        for node in own:
+            uses[node] = uses.get(node, 0) + all_of_it[node]
             homes.setdefault(node, []).append(place)
     repeated = (n for n in uses if uses[n] > 1 and n in certain)
     if calls:
-        called = (n for n in repeated if isinstance(n[0], Apply) and _is_function(n[0]))
-        repeated = (n for n in called if is_short(n[0], SHORT))
+        repeated = (n for n in repeated if is_short(n[0], SHORT))
     possible = [n for n in repeated if _alike(equations, homes[n])]
     worth: set[Part] = set()
     named: set[Expr] = set()
