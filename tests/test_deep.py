@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+from weakref import ref as ref_to
 
 import pytest
 import sympy
 
 import symgrad as sg
+from symgrad import pipeline
 from symgrad.expr import apply, ref
 from symgrad.ops.naming import phrase, short
 
@@ -90,6 +92,14 @@ def test_the_garbage_collector_is_as_it_was() -> None:
     with pytest.raises(sg.UnsupportedError):
         sg.generate(sg.parse("f(A[n,n]) = det(A)"), to="c", check=False)
     assert gc.isenabled()
+
+
+def test_what_was_printed_is_not_kept() -> None:
+    printed = pipeline.printed(sg.parse("f(x) = x*sin(x)"), "numpy")
+    plan = ref_to(printed.program)
+    del printed
+    gc.collect()
+    assert plan() is None
 
 
 def test_a_jacobian_too_deep_for_sympy_is_refused() -> None:

@@ -221,7 +221,8 @@ class C(Backend):
     def _parts(self, program: Program, matrix: c_sparse.Matrix | None = None) -> list[_Part]:
         """Forward and backward of a program, as loops."""
         point = pointwise(program) if matrix is None else None
-        flat, whole = point or flatten(program), flatten(program)
+        whole = flatten(program)
+        flat = point or whole
         if matrix is not None:
             flat = whole = matrix.program(whole)
         if self.options.accumulate:

@@ -27,7 +27,7 @@ from ..ops import OPS
 from ..ops.primitive import Primitive
 from ..plan import Program
 from ..plan.functions import written
-from ..plan.loops import Guard, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names, walk
+from ..plan.loops import Guard, Local, Loop, Nest, Node, Store, at_each_point, expressions, size_names
 from ..records import replace
 from ..source import tree
 from ..source.layout import listed
@@ -66,7 +66,7 @@ def loop_of_vectors(point: Nest, program: Program, options: Options) -> tuple[Ne
     nest = at_each_point(point, program)
     if nest is None:
         return None
-    nodes = [*walk(nest.body)]
+    nodes = nest.nodes
     roots = [e for n in nodes for e in expressions(n)]
     if any(isinstance(n, Local) and n.changes for n in nodes):
         return None

@@ -89,16 +89,16 @@ class Body:
         self._printer = printer
         self._fixed, self._work, self._lent = _places(nest.arrays)
         self._memory = {a.name: a.stands_for for a in self._lent if a.stands_for is not None}
-        called = {r.name for n in walk(nest.body) if isinstance(n, Call) for r in stores(n)}
+        called = {r.name for n in nest.nodes if isinstance(n, Call) for r in stores(n)}
         self._places = {a.name for a in nest.arrays if a.dtype is Dtype.INT and (a.stands_for or a.name in called)}
         shapes = {name: t.shape for name, t in nest.table.items()} | {a.name: a.shape for a in nest.arrays}
         self._extents = {names.new(name): extent for name, extent in computed}
         self._computed = {extent.key: name for name, extent in self._extents.items()}
         own = _computed_extents(nest, shapes, kinds, self._extents.values())
         self._extents |= {names.new(wish): extent for wish, extent in own.items()}
-        shapes |= {n.name: () for n in walk(nest.body) if isinstance(n, Local)}
+        shapes |= {n.name: () for n in nest.nodes if isinstance(n, Local)}
         self._shapes = shapes
-        types = {n.name: n.dtype for n in walk(nest.body) if isinstance(n, Local) and not n.count}
+        types = {n.name: n.dtype for n in nest.nodes if isinstance(n, Local) and not n.count}
         types |= {a.name: a.dtype for a in nest.arrays}
         self._kinds = {**kinds, **types}
         by_key = {e.key: name for name, e in self._extents.items()}
@@ -126,7 +126,7 @@ class Body:
 
     def statements(self, checks: Sequence[Subscript], conditions: Sequence[Expression] = ()) -> tree.Block:
         """The body; first what checks the sizes, and the indices that are data."""
-        if any(isinstance(n, Call) and n.function != "argsort" for n in walk(self._nest.body)):
+        if any(isinstance(n, Call) and n.function != "argsort" for n in self._nest.nodes):
             self._status = self._names.new("status", "lapack_status")
         refused = tuple(tree.If(Operation("not", (c,)), (tree.Return(Number("2")),)) for c in conditions)
         checked = tuple(self._check(subscript) for subscript in checks)
@@ -472,8 +472,8 @@ def _computed_extents(
     """Names for the extents that could be negative, or that nobody would want to read twice, beside those that are
     `computed` and have one."""
     known_by_name: dict[Expr, Expr] = dict.fromkeys(computed, ONE)
-    loops = [n for n in walk(nest.body) if isinstance(n, Loop)]
-    scalars = {n.name for n in walk(nest.body) if isinstance(n, Local)}
+    loops = [n for n in nest.nodes if isinstance(n, Loop)]
+    scalars = {n.name for n in nest.nodes if isinstance(n, Local)}
     sizes = (r.name for shape in shapes.values() for e in shape for r in refs(e))
     taken = Taken(shapes, (n.index.name for n in loops), scalars, sizes, ["size_t"])  # that of an index t
     found: dict[str, Expr] = {}
@@ -500,7 +500,7 @@ def _computed_extents(
             add(loop.extent, f"size_{loop.index.name}")
         if loop.extent.key in known:
             by_index.setdefault(loop.extent.key, f"size_{loop.index.name}")
-    for local in (n for n in walk(nest.body) if isinstance(n, Local) and n.count):
+    for local in (n for n in nest.nodes if isinstance(n, Local) and n.count):
         counts = (n for n in postorder(local.value) if isinstance(n, Apply) and n.op == "maximum" and ZERO in n.args)
         for count in (n for n in counts if not indices(n)):
             word = f"size_{local.name.removeprefix('end_')}"

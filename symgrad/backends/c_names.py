@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ..errors import UnsupportedError
-from ..expr import Expr, Index, Ref, index, operator, operators, postorder, ref, refs, transformer
+from ..expr import Expr, Index, Ref, index, operator, operators, postorder, ref, transformer
 from ..ir import Function
 from ..ops import OPS
-from ..plan.loops import Call, Guard, Local, Loop, Nest, Note, Rewriter, expressions, stores, walk
+from ..plan.loops import Call, Nest, Note, Rewriter, expressions
 from ..records import replace
 from ..source.names import Scope, refuse_keywords
 from .c_print import LIBM
@@ -79,7 +79,8 @@ class File:
         externs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.guard, self.externs = guard, externs
-        inside = (*(symbols_of(nest) for nest in nests), *(counters(nest) for nest in nests))
+        nests = [*nests]
+        inside = (*(nest.symbols for nest in nests), *(nest.counters for nest in nests))
         self._scope = Scope(symbols, LIBM, externs.values(), *inside)
         self._given: dict[str, str] = {}
 
@@ -113,7 +114,7 @@ class Names:
         self, nest: Nest, fixed: Mapping[str, str], wishes: Mapping[str, str], file: File, calls: Iterable[str] = ()
     ) -> None:
         self.local = file.local
-        symbols, loops = symbols_of(nest), counters(nest)
+        symbols, loops = nest.symbols, nest.counters
         own = (*symbols, *loops, *fixed.values(), *wishes)
         self._scope = Scope(filter(file.reserved, own), called(nest), calls)
         self._refs = {name: self._scope.new(wish) for name, wish in fixed.items()}
@@ -173,27 +174,10 @@ class Names:
         return ref(self.of(node), *node.subscripts) if isinstance(node, Ref) else node
 
 
-def symbols_of(nest: Nest) -> dict[str, None]:
-    """The tensors, scalars, sizes and options that a nest speaks of."""
-    found: dict[str, None] = {}
-    for node in walk(nest.body):
-        found |= {r.name: None for r in refs(*expressions(node), *stores(node))}
-        if isinstance(node, Local):
-            found[node.name] = None
-        if isinstance(node, Guard):
-            found.update(dict.fromkeys([*node.wanted, *(name for name, _ in node.when)]))
-    return found | {a.name: None for a in nest.arrays}
-
-
-def counters(nest: Nest) -> dict[str, None]:
-    """The indices of the loops of a nest."""
-    return {node.index.name: None for node in walk(nest.body) if isinstance(node, Loop)}
-
-
 def called(nest: Nest) -> set[str]:
     """The functions of math.h that a nest calls."""
     found: set[str] = set()
-    for node in walk(nest.body):
+    for node in nest.nodes:
         for root in () if isinstance(node, Call) else expressions(node):
             own = operators(root)
             found.update(OPS[op].spell.get("c", op) if op in OPS else op for op in own)

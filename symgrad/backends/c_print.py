@@ -109,6 +109,8 @@ class Printer:
         match node:
             case Name(name):
                 return ATOM, (f"({name})" if self._in_macro else name,)
+            case Operation(op, operands):
+                return self._operation(op, operands)
             case Number(text, real):
                 return UNARY if text.startswith("-") else ATOM, (text + self._suffix * real,)
             case Call(function, arguments):
@@ -119,8 +121,6 @@ class Printer:
                 return ATOM, ((array, ATOM), "[", *_listed(subscripts), "]")
             case Cast(kind, value):
                 return UNARY, (f"({self.word(kind)})", (value, UNARY))
-            case Operation(op, operands):
-                return self._operation(op, operands)
 
     def _operation(self, op: str, operands: tuple[Expression, ...]) -> tuple[int, Sequence[Part]]:
         if op == "select":

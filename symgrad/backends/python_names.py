@@ -15,6 +15,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
+from weakref import ref as weak
 
 from ..plan import Program
 from ..records import replace
@@ -36,7 +37,8 @@ class PythonLanguage(Backend):
 
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)
-        self._last: tuple[Program, Module] | None = None  # printed, and checked then
+        # printed, and checked then; who has the program keeps it
+        self._last: tuple[weak[Program], tuple[Function, ...]] | None = None
 
     @abstractmethod
     def module(self, program: Program, header: Sequence[str]) -> Module:
@@ -46,7 +48,7 @@ class PythonLanguage(Backend):
         """Return {file name: text}."""
         refuse_keywords(program.derivative.primal, "Python", keyword.kwlist, inside=True)
         module = resolved(self.module(program, header))
-        self._last = program, module
+        self._last = weak(program), _heads(module)
         return {f"{program.derivative.primal.name}_{self.name}.py": printed(module)}
 
     def module_of(self, program: Program, files: Mapping[str, str]) -> ModuleType:
@@ -61,9 +63,13 @@ class PythonLanguage(Backend):
 
     def heads(self, program: Program) -> tuple[Function, ...]:
         """What each function is called, stands for and takes."""
-        if self._last is None or self._last[0] is not program:
-            self._last = program, resolved(self.module(program, ()))
-        return tuple(f.head for f in self._last[1].body if isinstance(f, Def))
+        if self._last is None or self._last[0]() is not program:
+            self._last = weak(program), _heads(resolved(self.module(program, ())))
+        return self._last[1]
+
+
+def _heads(module: Module) -> tuple[Function, ...]:
+    return tuple(f.head for f in module.body if isinstance(f, Def))
 
 
 def module_from(path: str, text: str) -> ModuleType:

@@ -15,6 +15,8 @@ from ..ops import OPS
 from ..ops.primitive import Primitive
 from ..records import replace
 
+TYPED = frozenset(("floordiv", "mod", *(op for op, row in OPS.items() if row.kind == "logic")))
+
 
 def with_dtypes(
     equations: Sequence[Equation], inputs: Mapping[str, Tensor], options: Iterable[Option]
@@ -71,7 +73,7 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
             return node
         return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
-    return transform(body, rewrite)
+    return transform(body, rewrite, only=TYPED)
 
 
 def check_numbers(function: str, body: Expr) -> None:

@@ -26,6 +26,8 @@ from ..ir import negation, unconditional
 from ..ir.signs import NOT_NEGATIVE, POSITIVE, interval_where, is_in
 from ..ops import OPS
 
+MINUS_ONE = -ONE
+
 
 def partials_of(node: Apply) -> Sequence[Expr | None]:
     """The derivative of an operation by each of its arguments; nothing for one that has none."""
@@ -135,7 +137,7 @@ def times(
     """
     if p is ONE:
         return g
-    if p is -ONE:
+    if p is MINUS_ONE:
         return -g
     if isinstance(p, Apply) and OPS[p.op].result == "bool":  # x*(y > 0) is where(y > 0, x, 0)
         return select(p, g, ZERO)
@@ -206,6 +208,8 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 
 def _or(a: Expr, b: Expr) -> Expr:
     """Whether `a` or `b` holds: `a or (not a and c)` is `a or c`, `x == y or x > y` is `x >= y`."""
+    if a is ONE or b is ONE:
+        return ONE
     if isinstance(b, Apply) and b.op == "and" and b.args[0].key is negation(a).key:
         b = b.args[1]
     if a.key is negation(b).key:

@@ -73,7 +73,7 @@ def with_neighbours(function: Function, slopes: Slopes) -> Function:
                     return _Pieces(node, e, function, slopes).joined()
             return node
 
-        body = transform(e.body, rewrite)
+        body = transform(e.body, rewrite, only={"select"})
         return e.with_body(body)
 
     return replace(function, statements=tuple(map(rewritten, function.statements)))

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from functools import cached_property, lru_cache
 
 from ..expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, index, indices, postorder, transform
+from ..expr.nodes import COMPARE
 from ..expr.polynomials import Polynomial, polynomial, symbol
 from ..records import dataclass, replace
 from .atoms import (
@@ -143,7 +144,7 @@ class Domain:
                 return node
             return ONE if self.holds(node) else ZERO if self.fails(node) else node
 
-        return transform(body, decide)
+        return transform(body, decide, only=COMPARE.keys())
 
     def inside(self, subscript: Expr, size: Expr) -> bool:
         """True: 0 <= subscript < size at every point. False: not proved, or not affine."""

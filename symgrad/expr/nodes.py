@@ -199,15 +199,14 @@ def const(value: Number | str) -> Const:
     text: str | None = None
     if isinstance(value, (float, str)):
         text = value if isinstance(value, str) else repr(value)
-        exact = Fraction(float(text))
-        if exact.denominator <= 1024 and abs(exact.numerator) < 2**53:
+        value = Fraction(float(text))
+        if value.denominator <= 1024 and abs(value.numerator) < 2**53:
             text = None
-    else:
-        exact = Fraction(value)
+    exact = value
 
     def make() -> Const:
         node = Const()
-        node.value, node.text, node._key, node.indices = exact, text, None, ()
+        node.value, node.text, node._key, node.indices = Fraction(exact), text, None, ()
         return node
 
     node = _intern((Const, exact.numerator, exact.denominator, text), make)

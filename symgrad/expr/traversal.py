@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from math import nan
 from types import MappingProxyType
@@ -51,15 +51,17 @@ def postorder(*roots: Expr) -> list[Expr]:
         return found
 
 
-def _walked(roots: Iterable[Expr]) -> list[Expr]:
-    """`postorder`, of which nothing is kept."""
+def _walked(roots: Iterable[Expr], leaf: type[Expr] | None = None) -> list[Expr]:
+    """`postorder`, of which nothing is kept; what is a `leaf` is computed from nothing."""
     seen: dict[Expr, None] = {}
     for root in roots:
         path: Any = (root, None)  # the node, and the path to where it was met
+        if root.__class__ is leaf:
+            seen[root] = path = None
         while path is not None:
             for a in path[0].args:
                 if a not in seen:
-                    if a.args:
+                    if a.args and a.__class__ is not leaf:
                         path = (a, path)
                         break
                     seen[a] = None
@@ -91,6 +93,8 @@ def values(
     """The nodes that are computed, once, each after what it is computed from: not the subscripts, which only choose an
     element. What is below a `closed` node is left out, too; the last argument comes first where `last` says so;
     `bodies` are what some of the elements are computed from."""
+    if closed is None and not last and not bodies:
+        return _walked(roots, leaf=Ref)
     seen: dict[Expr, None] = {}
 
     def below(node: Expr) -> Sequence[Expr]:
@@ -135,9 +139,10 @@ def folded(root: Expr, done: dict[Expr, Known], rule: Callable[[Expr], Known]) -
     return done[root]
 
 
-def transform(root: Expr, replace: Callable[[Expr], Expr]) -> Expr:
-    """Rebuild `root` from its leaves, passing each rebuilt node through `replace`."""
-    return transformer(replace)(root)
+def transform(root: Expr, replace: Callable[[Expr], Expr], only: Set[str] | None = None) -> Expr:
+    """Rebuild `root` from its leaves, passing each rebuilt node through `replace`. Where that changes `only` some
+    operators, a root without them is as it was."""
+    return root if only is not None and only.isdisjoint(operators(root)) else transformer(replace)(root)
 
 
 def transformer(
@@ -241,9 +246,10 @@ def substitution(mapping: Mapping[Node, Expr]) -> Callable[[Expr], Expr]:
 
 def refs(*roots: Expr) -> tuple[Ref, ...]:
     """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
-    if not roots[1:]:
-        return _refs(roots[0]) if roots else ()
-    return tuple(dict.fromkeys([r for root in roots for r in _refs(root)]))
+    some = [found for root in roots if (found := _refs(root))]
+    if len(some) < 2:
+        return some[0] if some else ()
+    return tuple(dict.fromkeys([r for found in some for r in found]))
 
 
 def _refs(root: Expr) -> tuple[Ref, ...]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..domain import Facts
-from ..expr import Expr, Ref, index, ref, show, transformer
+from ..expr import Expr, Ref, index, ref, refs, show, transformer
 from ..expr.names import Names, fresh_letters
 from ..records import dataclass, replace
 from .equations import Box, Dim, Dtype, Equation, Option, Role, Tensor
@@ -213,7 +213,11 @@ def with_names(function: Function, names: Mapping[str, str]) -> Function:
     def rewrite(node: Expr) -> Expr:
         return ref(new(node.name), *node.subscripts) if isinstance(node, Ref) else node
 
-    put = transformer(rewrite)
+    renamed = transformer(rewrite)
+
+    def put(root: Expr) -> Expr:
+        return root if names.keys().isdisjoint([r.name for r in refs(root)]) else renamed(root)
+
     tensors = tuple(replace(t, name=new(t.name)) for t in function.tensors)
     inputs, outputs = tuple(map(new, function.inputs)), tuple(map(new, function.outputs))
     statements = [e.mapped(put) for e in function.statements]

@@ -69,10 +69,11 @@ def evaluated(
         mine = known[node] = _few(known[node], cases)
         if slopes and (isinstance(node, Ref) or isinstance(node, Apply) and OPS[node.op].result == "bool"):
             continue
+        branches = isinstance(node, Apply) and OPS[node.op].lazy
         for k, a in enumerate(node.args):
             if slopes and isinstance(node, Apply) and node.op == "select" and not k:
                 continue
-            more = asked_before(node, k)
+            more = asked_before(node, k) if branches else ()
             for case in mine:
                 known[a].setdefault(tuple(dict.fromkeys((*case, *more))) if more else case)
     return {node: list(found) for node, found in known.items() if found}

@@ -93,13 +93,16 @@ def _chosen(node: Apply, led_by: str) -> str:
 
 
 _known: dict[Expr, str] = {}
+_long: set[Expr] = set()  # of those that are known
 
 
 def _phrase(node: Expr) -> str:
-    if node not in _known and _is_long(node):
-        return ""
     if len(_known) > MANY:
         _known.clear()
+        _long.clear()
+    if node not in _known and _is_long(node):
+        _known[node] = ""
+        _long.add(node)
     return folded(node, _known, _phrase_of)
 
 
@@ -108,6 +111,8 @@ def _is_long(node: Expr) -> bool:
     seen, rest = {node}, [node]
     while rest and len(seen) <= 4 * LONGEST:
         new = {a for a in rest.pop().args if a not in seen}
+        if not _long.isdisjoint(new):
+            return True
         seen |= new
         rest += new
     return bool(rest)

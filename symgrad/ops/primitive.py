@@ -208,9 +208,9 @@ class Undeclared(Operator):
 
 def refuse_undeclared(bodies: Iterable[Expr]) -> None:
     """Raise UnsupportedError if a derivative that is not declared is asked for."""
-    for node in postorder(*bodies):
-        if isinstance(node, Apply) and isinstance(node.op, Undeclared):
-            primitive, which = node.op.of
+    for op in operators(*bodies):
+        if isinstance(op, Undeclared):
+            primitive, which = op.of
             primitive.formula_of(which)
 
 

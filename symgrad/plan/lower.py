@@ -79,7 +79,7 @@ def with_arguments(
     for e in equations:
         extents = dict(e.box)
         own = tensors[e.target].named or tensors[e.target].role == Role.OUTPUT
-        outside = _occurrences(e, branches=False) if own and e.where is None else {}
+        outside = _known_occurrences(e, branches=False) if own and e.where is None else {}
         found: dict[Expr, Expr] = {}
         for node in postorder(e.body):
             argument = node.args[0] if isinstance(node, Apply) and len(node.args) == 1 else node
@@ -181,17 +181,18 @@ def shared(
     homes: dict[Part, list[int]] = {}
     certain: set[Part] = set()
     for place, e in enumerate(equations):
-        all_of_it = _occurrences(e, branches=True)
-        lazy = any(isinstance(n, Apply) and OPS[n.op].lazy for n, _ in all_of_it)
-        outside = _occurrences(e, branches=False) if lazy else all_of_it
-        certain |= outside.keys()
-        for node, count in all_of_it.items():
-            uses[node] = uses.get(node, 0) + count
+        count = _occurrences if calls else _known_occurrences
+        all_of_it = count(e, branches=True)
+        lazy = any(OPS[op].lazy for op in operators(e.body))
+        outside = count(e, branches=False) if lazy else all_of_it
+        own = [n for n in all_of_it if not calls or isinstance(n[0], Apply) and _is_function(n[0])]
+        certain.update(n for n in own if n in outside)
+        for node in own:
+            uses[node] = uses.get(node, 0) + all_of_it[node]
             homes.setdefault(node, []).append(place)
     repeated = (n for n in uses if uses[n] > 1 and n in certain)
     if calls:
-        called = (n for n in repeated if isinstance(n[0], Apply) and _is_function(n[0]))
-        repeated = (n for n in called if is_short(n[0], SHORT))
+        repeated = (n for n in repeated if is_short(n[0], SHORT))
     possible = [n for n in repeated if _alike(equations, homes[n])]
     worth: set[Part] = set()
     named: set[Expr] = set()
@@ -268,7 +269,7 @@ def reread(equations: Sequence[Equation], own: Collection[str]) -> list[Equation
         place = next(k for k, e in enumerate(result) if e.target == name)
         e = result.pop(place)
         part = range_of(e.body, dict(e.box))
-        homes = [k for k, other in enumerate(result) if part in _occurrences(other, branches=True)]
+        homes = [k for k, other in enumerate(result) if part in _known_occurrences(other, branches=True)]
         if homes and isinstance(e.body, Apply) and _alike([*result, e], [*homes, len(result)]) and e.reduce == "none":
             known = {part: ref(name, *e.subscripts)}
             for k in homes:
@@ -351,6 +352,11 @@ def tidied(equations: Iterable[Equation]) -> list[Equation]:
 
 
 @lru_cache(maxsize=2**10)
+def _known_occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
+    """The same, of equations that are asked again and again; of long ones they would keep much."""
+    return _occurrences(e, branches)
+
+
 def _occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
     """How often each operation of the body is read; `branches`: also what only a branch of a `where` reads."""
     counts: dict[Part, int] = {}

@@ -276,7 +276,7 @@ class Program:
 
     def short(self, tensor: Tensor) -> Tensor:
         """A tensor, its shape by such names."""
-        return replace(tensor, shape=tuple(map(self.named, tensor.shape)))
+        return replace(tensor, shape=tuple(map(self.named, tensor.shape))) if self.computed else tensor
 
     def table_of(self, procedure: Procedure) -> dict[str, Tensor]:
         """The tensors by name, as one of the procedures has them."""

@@ -272,7 +272,7 @@ def _by_row(op: str, *args: float) -> float:
 # the points
 
 
-@lru_cache(256)
+@lru_cache(32)  # for all forms of a few formulas: each has thousands of numbers
 def drawn(leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int) -> tuple[tuple[str, Point], ...]:
     """Points of all kinds: of both signs and, every third, positive ones alone. The same on every machine."""
     draw = random.Random(seed)

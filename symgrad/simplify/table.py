@@ -170,8 +170,8 @@ def with_stable_slopes(derivative: Derivative) -> list[Equation]:
         bare = unguarded_divisor(node)
         return bare if bare is not None and bare.key in divisors else node
 
-    bare = transformer(unguarded)
-    bodies = (bare(stable_form(e.body, SLOPES, inputs)) for e in derivative.equations)
+    stabilized = (stable_form(e.body, SLOPES, inputs) for e in derivative.equations)
+    bodies = (transform(body, unguarded, only={"select"}) for body in stabilized)
     return [e.with_body(body) for e, body in zip(derivative.equations, bodies, strict=True)]
 
 

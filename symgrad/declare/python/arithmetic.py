@@ -22,7 +22,15 @@ def broadcast(arrays: Sequence[Traced], what: str) -> tuple[tuple[Expr, ...], in
 
     Raises ShapeError where two extents differ; a literal 1 stretches, two names never do.
     """
-    rank = max((a._node.rank for a in arrays), default=0)
+    shapes = {shape for a in arrays if (shape := a._node.shape)}
+    shape = _met(arrays, what) if len(shapes) > 1 else next(iter(shapes), ())
+    own = [a._node.rank - a._lead for a in arrays]
+    return shape, max(0, len(shape) - max(own)) if any(a._lead for a in arrays) else 0
+
+
+def _met(arrays: Sequence[Traced], what: str) -> tuple[Expr, ...]:
+    """The shape of arrays of several."""
+    rank = max(a._node.rank for a in arrays)
     shape: list[Expr] = [ONE] * rank
     widest: list[Traced | None] = [None] * rank
     for a in arrays:
@@ -39,9 +47,7 @@ def broadcast(arrays: Sequence[Traced], what: str) -> tuple[tuple[Expr, ...], in
                     raise _mismatch(what, (other, a), shape[axis], extent, "")
                 if shape[axis] is ONE:
                     shape[axis], widest[axis] = extent, a
-    own = [a._node.rank - a._lead for a in arrays]
-    lead = max(0, rank - max(own)) if any(a._lead for a in arrays) else 0
-    return tuple(shape), lead
+    return tuple(shape)
 
 
 def _mismatch(what: str, arrays: Sequence[Traced], a: Expr, b: Expr, advice: str) -> ShapeError:

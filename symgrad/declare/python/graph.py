@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
 from ...expr.names import is_pack
@@ -122,6 +123,11 @@ def is_loop(i: Index) -> bool:
 
 def axes_of(shape: Sequence[Expr]) -> tuple[Index, ...]:
     """The canonical indices of the axes of an array."""
+    return _axes_of(tuple(shape))
+
+
+@lru_cache(maxsize=2**8)
+def _axes_of(shape: tuple[Expr, ...]) -> tuple[Index, ...]:
     rank = len(shape)
     return tuple(
         index(e.name) if isinstance(e, Ref) and is_pack(e) else index(f"#{rank - axis}") for axis, e in enumerate(shape)

@@ -109,8 +109,8 @@ class Sizes:
 
     def tell(self, node: Expr) -> bool:
         """Whether sizes, options and the numbers of loops alone tell what `node` is, in whole numbers."""
-        return all(
-            (isinstance(n, Ref) and n.name in self.numbers and not n.subscripts)
+        return all(r.name in self.numbers and not r.subscripts for r in refs(node)) and all(
+            isinstance(n, Ref)
             or (isinstance(n, Apply) and (OPS[n.op].of_integers or OPS[n.op].result == "bool"))
             or is_exact(n)
             for n in postorder(node)

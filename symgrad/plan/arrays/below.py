@@ -75,13 +75,17 @@ def operations(array: Array) -> int:
 
 def below(array: Array) -> list[Array]:
     """`array` and everything it is computed from."""
-    found: list[Array] = []
-    stack = [array]
-    while stack:
-        node = stack[-1]
-        found += (node,)
-        stack[-1:] = children(node)
-    return found
+    try:
+        return [array, *array._below]
+    except AttributeError:
+        found: list[Array] = []
+        stack = [array]
+        while stack:
+            node = stack[-1]
+            found += (node,)
+            stack[-1:] = children(node)
+        object.__setattr__(array, "_below", tuple(found[1:]))
+        return found
 
 
 def holds_below(array: Array, holds: Callable[[Array], bool]) -> bool:
@@ -132,7 +136,7 @@ def not_zero(divisor: Expr) -> Expr:
 
 def options_that_divide(arrays: Iterable[Array], options: Collection[str]) -> Iterator[Expr]:
     """The divisors of numbers that are made of options alone; none that stands where a condition may not select it."""
-    stack = list(arrays)
+    stack = list(arrays) if options else []
     while stack:
         match stack.pop():
             case Elementwise("select", (condition, _, _)):

@@ -158,7 +158,8 @@ class Borders:
             otherwise = self._reads(otherwise, tuple(conjuncts(negation(condition))), extents)
             return apply("select", condition, then, otherwise)
 
-        return transform(transform(body, _merged), rewrite)
+        merged = transform(body, _merged, only={"select"})
+        return transform(merged, rewrite, only={"select"})
 
     def _ties(self, atoms: list[Expr], extents: Extents) -> list[Expr]:
         """`0 <= s < n and x[s] == m`, m a maximum, is `x[s] == m` where x has a border of -oo."""

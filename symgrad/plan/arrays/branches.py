@@ -18,6 +18,7 @@ from ...expr import (
     conjunction,
     const,
     indices,
+    operators,
     postorder,
     ref,
     refs,
@@ -64,6 +65,8 @@ class Branches:
 
     def safe_parts(self, roots: Sequence[tuple[Expr, Conditions]], extents: Extents) -> list[Expr]:
         """The same for several, each evaluated under conditions alone."""
+        if not any(given or any(OPS[op].lazy for op in operators(root)) for root, given in roots):
+            return [root for root, _ in roots]
         cases = evaluated(roots)
         lazy = [c for found in cases.values() for case in found for c in case]
         if not lazy:

@@ -88,6 +88,8 @@ def flat(s: Statement) -> list[Assign | Unpack | Update | AddAt]:
 
 def tops(s: Statement) -> list[Array]:
     """The array expressions that a statement works with."""
+    if isinstance(s, (Assign, Unpack)):
+        return [s.value]
     found: list[Array] = []
     for inner in flat(s):
         found.append(inner.value)

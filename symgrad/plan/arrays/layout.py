@@ -21,6 +21,8 @@ Axes = Callable[[Equation, Ref], tuple[Index, ...]]
 
 def frame(e: Equation, values: Sequence[Ref], axes: Axes) -> tuple[Index, ...]:
     """Every index of the box in the order of the operands' axes; ties in the order of the target."""
+    if len(e.box) < 2:
+        return tuple(i for i, _ in e.box)
     rank = {i: place for place, (i, _) in enumerate(e.box)}
     after: dict[Index, set[Index]] = {i: set() for i in rank}
     for r in sorted(values, key=lambda r: -len(r.subscripts)):
@@ -56,7 +58,7 @@ def natural(inner: Collection[Index], outer: Sequence[Index | None]) -> Pattern:
 
 def kept_axes(
     equations: Sequence[Equation],
-    values: Mapping[int, Sequence[Ref]],
+    read: Callable[[Equation], Sequence[Ref]],
     contracted: Collection[int],
     fixed: Collection[str],
     given: Mapping[str, Pattern],
@@ -64,12 +66,15 @@ def kept_axes(
 ) -> dict[str, Pattern]:
     """The locals that keep their reduced axes, because everything that reads them wants to broadcast them so.
 
-    values      the elements that each equation (by position) reads as values
-    contracted  the equations that are matrix products
+    read        tells the elements that an equation reads as values
+    contracted  the equations (by position) that are matrix products
     fixed       the tensors that have their declared shape: inputs and what is returned
     given       patterns that are settled already: what forward saved
     axes        the axes of an element as an array
     """
+    if not given and not any(e.reduced for e in equations):
+        return {}  # there is no axis of length 1 yet
+    values = [*map(read, equations)]
     frames = {k: frame(e, values[k], axes) for k, e in enumerate(equations)}
     writers: dict[str, list[int]] = {}
     for k, e in enumerate(equations):

@@ -220,11 +220,13 @@ def _masks(
     late = {name for s in guarded for name in targets_of(s)}
     found: dict[Where, Counter[Array]] = {}
     for line in lines:
-        arrays = [*(Counter(arrays_in(line.statement)) - _beside_places(line.statement)).elements()]
+        arrays = arrays_in(line.statement)
+        if beside := _beside_places(line.statement):
+            arrays = [*(Counter(arrays) - beside).elements()]
         guarded_here = any(map(_is_guard, arrays))
         for a in arrays:
             compares = isinstance(a, Elementwise) and a.op in COMPARISONS
-            if of_ranges(a) and isinstance(a, (Range, Elementwise)):
+            if isinstance(a, (Range, Elementwise)) and of_ranges(a):
                 found.setdefault(_guard(line), Counter())[a] += 1
                 continue
             if not (compares or guarded_here and (_is_guard(a) or _of_guards(a))):
@@ -264,7 +266,9 @@ def _nameable(s: Statement) -> list[Array]:
     combined from its end; the inner ones first."""
     found: dict[Array, None] = {}
     for top in tops(s):
-        every = [*below(top)]
+        every = below(top)
+        if not any(isinstance(a, (Windows, Pad, Reshape, Scan)) for a in every):
+            continue
         outer = [a for a in every if isinstance(a, Windows)]
         inside = [a.base for a in outer]
         within = [b for a in outer if isinstance(a.base, Reduce) and isinstance(b := a.base.base, Windows)]

@@ -36,7 +36,7 @@ class Speller(Operands):
         return Value(whole(value.array), value.axes) if integer else value
 
     def _value(self, e: Equation) -> Value:
-        order = frame(e, self.values(e), self.axes)
+        order = self.order(e)
         extents = dict(e.box)
         if e.matrix is not None:
             return self._ordered(matrix_value(self, e), e, order)
@@ -61,13 +61,17 @@ class Speller(Operands):
         mentioned = values(*([] if e.where is None else [e.where]), e.body)
         return [n for n in mentioned if isinstance(n, Ref) and n.name not in self.sizes.numbers]
 
+    def order(self, e: Equation) -> tuple[Index, ...]:
+        """Every index of the box in the order of the axes of what is read."""
+        return frame(e, self.values(e) if len(e.box) > 1 else (), self.axes)
+
     def contracted(self, e: Equation) -> bool:
         """Whether `e` is a product of matrices, or a function of them: its operands are arrays as they are."""
         if e.matrix is not None:
             return True
         if e.reduce != "sum" or not e.reduced or e.where is not None:
             return False
-        order = frame(e, self.values(e), self.axes)
+        order = self.order(e)
         return self._contraction(e.body, tuple(i for i, _ in e.shown), order, dict(e.box)) is not None
 
     def _guarded(self, e: Equation) -> Expr:

@@ -128,24 +128,26 @@ class _Builder:
             replace(s, equations=tuple(map(borders.rewritten, s.equations)))
             if isinstance(s, Step)
             else self._numbered(s, borders)
-            for s in map(self._scanned, [s.mapped(self._by_names, program.named) for s in procedure.steps])
+            for s in map(self._scanned, self._by_names(procedure.steps))
         ]
         bordered = {a.name for pad in borders.pads.values() for a in below(pad) if isinstance(a, Var)}
         equations = [e for step in self.steps for e in step.equations]
         harmless = Divisors(self.function, program.tensors, program.forward.equations, program.backward.equations)
         speller = Speller(self.tensors, self.sizes, borders.pads, ties, harmless, plain, library)
-        values = {k: speller.values(e) for k, e in enumerate(equations)}
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
         whole |= {e.target for e in equations if e.matrix is not None} | self.scans.keys()
-        speller.kept = kept_axes(equations, values, contracted, {*fixed, *bordered, *whole}, given, speller.axes)
+        fixed = {*fixed, *bordered, *whole}
+        speller.kept = kept_axes(equations, speller.values, contracted, fixed, given, speller.axes)
         self.kept = speller.kept
         self.stores = Stores(speller, borders, procedure.returns)
         self.settled = speller.settled
         self.backward = procedure is program.backward
 
-    def _by_names(self, e: Equation) -> Equation:
-        return e.mapped(self.program.named)
+    def _by_names(self, steps: Sequence[Item]) -> Sequence[Item]:
+        """The steps by the names of what is computed of sizes."""
+        named = self.program.named
+        return [s.mapped(lambda e: e.mapped(named), named) for s in steps] if self.program.computed else steps
 
     def build(self) -> ArrayProcedure:
         lines = [line for item in self.steps for line in self._lines(item)]
@@ -408,9 +410,11 @@ def _sizes(statements: Sequence[Statement]) -> set[str]:
     stack: list[object] = [*statements]
     while stack:
         part = stack.pop()
-        if isinstance(part, Expr):
+        if isinstance(part, Elementwise):
+            stack += part.args
+        elif isinstance(part, Expr):
             found |= {r.name for r in refs(part)}
-        else:
+        elif not isinstance(part, (str, int, Var)):
             stack += told(part)
     return found
 

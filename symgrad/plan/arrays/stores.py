@@ -35,7 +35,7 @@ from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, replaced, tops
 from .elements import Moving, in_slices, trimmed_items
 from .fills import Fills, plain_indices
-from .layout import frame, pack_of
+from .layout import pack_of
 from .spell import Speller
 from .tree import Along, Array, Elementwise, Full, Item, Num, Places, Reshape, Slice, Take, Var
 
@@ -65,9 +65,11 @@ class Stores(Fills):
         joined = self._side_by_side(step)
         if joined is not None:
             return [Assign(target, joined)]
-        found = [replace(e, when=tuple(w for w in e.when if w not in step.when)) for e in step.equations]
+        found = [
+            replace(e, when=tuple(w for w in e.when if w not in step.when)) if e.when else e for e in step.equations
+        ]
         equations = [e for e in found if e.target == target]
-        if not any(e.when for e in equations):
+        if len(equations) > 1 and not any(e.when for e in equations):
             equations.sort(key=lambda e: not self._fills(e))  # what fills the tensor needs no zeros before it
         statements = self._bordered([e for e in found if e.target != target], target)
         ways = exclusive(equations)
@@ -220,7 +222,7 @@ class Stores(Fills):
         if slices is not None:
             array, items = self._sliced(e, slices, value)
             return Update(e.target, items, array)
-        order = frame(e, self.speller.values(e), self.speller.axes)
+        order = self.speller.order(e)
         items, axes = self.speller.arrays(target.subscripts, pieces, order, extents)
         value = self.speller.laid(value, axes)
         if not {*axes} <= {*value.axes}:

@@ -12,7 +12,8 @@ from ...records import dataclass
 class ArrayNode:
     """What the kinds of arrays have in common."""
 
-    __slots__ = ()
+    __slots__ = ("_below",)
+    _below: tuple[Array, ...]  # what `below` found below it, if that was asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,8 +82,10 @@ class Evaluator(Branches, ABC):
     def _evaluated(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`evaluate`, once every read in a branch stays inside, those in subscripts too: they are not guarded twice."""
         done: dict[Expr, Value] = {}
-        for node in values(body, closed=self._is_size):
-            done[node] = self._node(node, done, order, extents)
+        counts = not self.sizes.numbers.isdisjoint([r.name for r in refs(body)])
+        for node in values(body, closed=self._is_size if counts else None):
+            size = counts and self._is_size(node)
+            done[node] = Value(SizeOf(node), ()) if size else self._node(node, done, order, extents)
         return done[body]
 
     def _is_size(self, node: Expr) -> bool:
@@ -105,8 +107,6 @@ class Evaluator(Branches, ABC):
             value = self.element(node, order, extents)
             integer = self.tensors[node.name].dtype == Dtype.INT
             return Value(Real(value.array), value.axes) if integer else value  # integers widen float32
-        if self._is_size(node):
-            return Value(SizeOf(node), ())
         assert isinstance(node, Apply)
         args = [done[a] for a in node.args]
         if node.op in COMPARISONS and all(map(self._whole, node.args)):

@@ -10,11 +10,12 @@ last ones, that the function runs along.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from operator import is_
 from typing import ClassVar, Union
 
 from ...domain import NOTHING, Facts
-from ...expr import ZERO, Expr, Index, Ref, index, indices, ref, transformer, unchanged
+from ...expr import ZERO, Expr, Index, Ref, index, indices, ref, refs, transformer, unchanged
 from ...ir import Dtype, Equation, Tensor, When, accumulating, show_equation
 from ...records import dataclass, replace
 from ..trees import rebuilt
@@ -160,6 +161,28 @@ class Nest:
     body: Block
     arrays: tuple[Array, ...]
     table: Mapping[str, Tensor]
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """Every node, each before what is inside it."""
+        return walk(self.body)
+
+    @cached_property
+    def symbols(self) -> dict[str, None]:
+        """The tensors, scalars, sizes and options that it speaks of."""
+        found: dict[str, None] = {}
+        for node in self.nodes:
+            found |= {r.name: None for r in refs(*expressions(node), *stores(node))}
+            if isinstance(node, Local):
+                found[node.name] = None
+            if isinstance(node, Guard):
+                found.update(dict.fromkeys([*node.wanted, *(name for name, _ in node.when)]))
+        return found | {a.name: None for a in self.arrays}
+
+    @cached_property
+    def counters(self) -> dict[str, None]:
+        """The indices of its loops."""
+        return {node.index.name: None for node in self.nodes if isinstance(node, Loop)}
 
 
 def with_blocks(node: Node, inner: tuple[Block, ...]) -> Node:

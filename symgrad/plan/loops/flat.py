@@ -75,11 +75,11 @@ def at_each_point(nest: Nest, program: Program) -> Nest | None:
 
     program  with the pack as an axis: what `flatten` returns
     """
-    if nest.arrays or any(not isinstance(n, (Local, Store, If, Guard, Note)) for n in walk(nest.body)):
+    if nest.arrays or any(not isinstance(n, (Local, Store, If, Guard, Note)) for n in nest.nodes):
         return None
     (pack,) = program.derivative.primal.packs
     size = ref(size_names(program)[pack])
-    own = {n.name for n in walk(nest.body) if isinstance(n, Local)}
+    own = {n.name for n in nest.nodes if isinstance(n, Local)}
     table = {name: program.table.get(name, t) for name, t in nest.table.items()}
     batched = {name for name, t in table.items() if t.shape and t.shape[0] is size} - own
     b = fresh_index({*table} | own | {size.name}, "b")

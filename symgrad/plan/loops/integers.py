@@ -19,6 +19,7 @@ from ...expr import (
     postorder,
     product,
     ref,
+    refs,
     select,
     size,
     transformer,
@@ -53,21 +54,29 @@ def short() -> Callable[[Equation], Equation]:
         found = tidy(s)
         return found if size(found) < size(s) else s
 
-    def inside(node: Expr) -> Expr:
-        return ref(node.name, *map(collected, node.subscripts)) if isinstance(node, Ref) else node
-
-    put = transformer(inside)
-    return lambda e: replace(e, subscripts=tuple(map(collected, e.subscripts)), body=put(e.body))
+    return _of_subscripts(collected)
 
 
 def chosen() -> Callable[[Equation], Equation]:
     """Of equations: subscripts that take the smaller or larger of two integers by one comparison: neither is NaN."""
 
-    def inside(node: Expr) -> Expr:
-        return ref(node.name, *map(choose, node.subscripts)) if isinstance(node, Ref) else node
+    return _of_subscripts(transformer(_choice))
 
-    choose, put = transformer(_choice), transformer(inside)
-    return lambda e: replace(e, subscripts=tuple(map(choose, e.subscripts)), body=put(e.body))
+
+def _of_subscripts(change: Callable[[Expr], Expr]) -> Callable[[Equation], Equation]:
+    """Of equations: each subscript changed."""
+
+    def inside(node: Expr) -> Expr:
+        return ref(node.name, *map(change, node.subscripts)) if isinstance(node, Ref) else node
+
+    put = transformer(inside)
+
+    def changed(e: Equation) -> Equation:
+        if not e.subscripts and not any(r.subscripts for r in refs(e.body)):
+            return e
+        return replace(e, subscripts=tuple(map(change, e.subscripts)), body=put(e.body))
+
+    return changed
 
 
 def _choice(node: Expr) -> Expr:
