@@ -56,6 +56,15 @@ FORMS = {
         grad_x[...,j] = rstd[...] * (grad_xhat[..., j] - xhat[..., j] * mean_grad_xhat_xhat[...])
         grad_gain[j] = sum[...](grad_output[..., j] * xhat[..., j])
     """,
+    "triplet_margin_loss": """
+        grad_near[...] = where(relu(near[...] - far[...] + margin) > 0, grad_output / size(...), 0)
+        grad_pre_far[...] = grad_near[...] / where(far[...] == 0, 1, far[...])
+        grad_pre_near[...] = grad_near[...] / where(near[...] == 0, 1, near[...])
+        grad_anchor[...,j] = grad_pre_near[...] * (anchor[..., j] - positive[..., j] + eps) \
+- grad_pre_far[...] * (anchor[..., j] - negative[..., j] + eps)
+        grad_positive[...,j] = -grad_pre_near[...] * (anchor[..., j] - positive[..., j] + eps)
+        grad_negative[...,j] = grad_pre_far[...] * (anchor[..., j] - negative[..., j] + eps)
+    """,
     "batch_norm": """
         mean_grad_output[j] = sum[i](grad_output[i, j] / n)
         mean_grad_output_xhat[j] = sum[i](grad_output[i, j] * xhat[i, j] / n)

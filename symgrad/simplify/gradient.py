@@ -50,6 +50,7 @@ from .cancelling import with_cancelled
 from .domain import known_in
 from .forward import equal_once, without_dead
 from .normal import Normal, TooLarge
+from .numbers import with_numbers_joined
 from .reuse import added_up, entangled, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
@@ -84,6 +85,9 @@ def simplify(derivative: Derivative, beside: Derivative | None = None) -> Deriva
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside))
+    inner = [t for t in function.writers if t not in derivative.primal.writers and t not in function.outputs]
+    joined = with_numbers_joined(function.statements, inner)
+    function = rewritten("numbers joined", function, replace(function, statements=tuple(joined)))
     asked = tuple(_asked_once(e, function.table) if e.target in own else e for e in function.statements)
     function = rewritten("conditions asked once", function, replace(function, statements=asked))
     function = rewritten("equal reductions once", function, equal_once(function))

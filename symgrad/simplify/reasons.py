@@ -42,5 +42,6 @@ REASONS: Mapping[str, str] = {
     "that this gives, the one is taken that costs the fewest operations and reads the least memory.",
     "formulas of operators": "What a function with a Taylor series computes away from its point is simplified, too.",
     "without cancellation": "Nearly equal numbers would be subtracted here; this equal form loses fewer bits.",
+    "numbers joined": "A number in front of a gradient joins those in front of what reads it: 2 * (0.5 * g) is g.",
     "conditions asked once": "What is 0 by a factor, or by what it asks itself, need not be asked whether it is 0.",
 }

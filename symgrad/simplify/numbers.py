@@ -1,0 +1,94 @@
+"""A number in front of a gradient that is read with numbers in front of it joins these: 2 * (0.5 * g) is g."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from fractions import Fraction
+
+from ..expr import ONE, Apply, Const, Expr, apply, const, is_exact, postorder, refs, substitute, value_of
+from ..ir import Equation
+
+UNITS = (1, -1)
+
+
+def with_numbers_joined(equations: Sequence[Equation], own: Collection[str]) -> list[Equation]:
+    """The equations with fewer products with numbers.
+
+    own  the tensors that nothing else reads: the number that they are a multiple of may be left to their readers
+    """
+    found = list(equations)
+    writers: dict[str, list[int]] = {}
+    readers: dict[str, list[int]] = {}
+    for k, e in enumerate(found):
+        writers.setdefault(e.target, []).append(k)
+        for name in {r.name for r in e.reads}:
+            readers.setdefault(name, []).append(k)
+    for target in own:
+        (place, *others), mine = writers[target], readers.get(target, [])
+        number, rest = _split(found[place].body)
+        if others or place in mine or number in UNITS or found[place].reduce not in ("none", "sum"):
+            continue
+        changed = {place: rest} | {k: _joined(found[k].body, target, number) for k in mine}
+        fewer = sum(map(_numbers, changed.values())) < sum(_numbers(found[k].body) for k in changed)
+        if fewer and all(_reads_in_body(found[k], target) for k in mine):
+            for k, body in changed.items():
+                found[k] = found[k].with_body(body)
+    return found
+
+
+def _reads_in_body(e: Equation, target: str) -> bool:
+    """Whether `e` reads a tensor in its body alone, whose elements are not operands of a function of matrices."""
+    return e.matrix is None and (e.where is None or all(r.name != target for r in refs(e.where)))
+
+
+def _joined(body: Expr, target: str, number: Fraction) -> Expr:
+    """`body` with `number` in front of what it reads of `target`, as far out as it goes."""
+    scaled = {r: const(number) * r for r in refs(body) if r.name == target}
+    return _product(*_split(substitute(body, scaled)))
+
+
+def _split(node: Expr) -> tuple[Fraction, Expr]:
+    """The number that an expression is a multiple of, and what is left: 2 and a + b of 2*a + 2*b."""
+    done: dict[Expr, tuple[Fraction, Expr]] = {}
+    for n in postorder(node):
+        if is_exact(n) and value_of(n):
+            done[n] = (value_of(n), ONE)
+            continue
+        done[n] = (Fraction(1), n)
+        if not isinstance(n, Apply) or n.op not in ("neg", "mul", "div", "add", "sub"):
+            continue
+        (c, a), *rest = (done[x] for x in n.args)
+        if n.op == "neg":
+            done[n] = (-c, a)
+            continue
+        ((d, b),) = rest
+        if n.op == "mul":
+            done[n] = (c * d, a * b)
+        elif n.op == "div":
+            done[n] = (c / d, a / b)
+        elif abs(c) == abs(d) and not c == d == 1:
+            d = d if n.op == "add" else -d
+            done[n] = (c, a + b if c == d else a - b)
+    return done[node]
+
+
+def _product(number: Fraction, rest: Expr) -> Expr:
+    """The number in front of the first factor of a product."""
+    if number == 1:
+        return rest
+    if number == -1:
+        return -rest
+    others: list[tuple[str, Expr]] = []
+    while isinstance(rest, Apply) and rest.op in ("mul", "div"):
+        others.append((rest.op, rest.args[1]))
+        rest = rest.args[0]
+    found: Expr = const(number) * rest
+    for op, other in reversed(others):
+        found = apply(op, found, other)
+    return found
+
+
+def _numbers(body: Expr) -> int:
+    """How many products with numbers there are, of which a sign is none."""
+    products = (n for n in postorder(body) if isinstance(n, Apply) and n.op in ("mul", "div"))
+    return sum(any(isinstance(a, Const) and a.value not in UNITS for a in n.args) for n in products)
