@@ -22,7 +22,8 @@ _TILES = (  # rows and columns of a tile of a product, warps, and blocks loaded 
     (16, 16, 2, 4),
 )
 
-_STREAMS = (  # bytes of a row at most, rows of a tile, columns of a block, warps, and blocks loaded ahead
+# bytes of a row at most, rows of a tile, columns of a block, warps, blocks loaded ahead
+_STREAMS = (
     (128, 128, 64, 8, 3),
     (256, 64, 64, 8, 2),
     (512, 64, 32, 8, 2),
@@ -97,8 +98,8 @@ def _tiles(rows, columns, terms, tensor):
 
 
 def _streams(rows, columns, *full):
-    """Return the rows of a tile, the columns in a block that it walks along, the blocks that
-    hold all else, how many warps a program has, and how many blocks are loaded ahead."""
+    """Return the rows of a tile, the columns in a block that it walks along, the blocks
+    that hold all else, the warps of a program, and how many blocks are loaded ahead."""
     *extents, tensor = full
     blocks = [max(triton.next_power_of_2(n), 16) for n in extents]
     size = tensor.element_size()
@@ -106,8 +107,8 @@ def _streams(rows, columns, *full):
     fitting = [s for s in _STREAMS if wide <= s[0]]
     if not fitting:
         raise ValueError(
-            f"{_NAME}: a program holds rows of {_STREAMS[-1][0]} bytes, and one has {wide}; "
-            "what symgrad generate prints --to torch takes any"
+            f"{_NAME}: a program holds rows of {_STREAMS[-1][0]} bytes, and one has "
+            f"{wide}; what symgrad generate prints --to torch takes any"
         )
     _, tile, block, warps, stages = fitting[0]
     tile, block = (

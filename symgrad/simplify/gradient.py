@@ -85,8 +85,8 @@ def simplify(derivative: Derivative, beside: Derivative | None = None) -> Deriva
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside))
-    inner = [t for t in function.writers if t not in derivative.primal.writers and t not in function.outputs]
-    joined = with_numbers_joined(function.statements, inner)
+    gradients = [t for t in function.writers if t not in derivative.primal.writers]
+    joined = with_numbers_joined(function.statements, gradients, function.outputs)
     function = rewritten("numbers joined", function, replace(function, statements=tuple(joined)))
     asked = tuple(_asked_once(e, function.table) if e.target in own else e for e in function.statements)
     function = rewritten("conditions asked once", function, replace(function, statements=asked))

@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 
-from ..expr import ONE, Apply, Const, Expr, apply, const, is_exact, postorder, refs, substitute, value_of
+from ..expr import ONE, ZERO, Apply, Const, Expr, apply, const, is_exact, postorder, refs, substitute, value_of
 from ..ir import Equation
 
 UNITS = (1, -1)
 
 
-def with_numbers_joined(equations: Sequence[Equation], own: Collection[str]) -> list[Equation]:
+def with_numbers_joined(
+    equations: Sequence[Equation], own: Collection[str], outputs: Collection[str]
+) -> list[Equation]:
     """The equations with fewer products with numbers.
 
-    own  the tensors that nothing else reads: the number that they are a multiple of may be left to their readers
+    own      the tensors whose equations may change
+    outputs  those of them that are what they are: of others the number may be left to what reads them
     """
-    found = list(equations)
+    found = [_with_one(e) if e.target in own else e for e in equations]
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     for k, e in enumerate(found):
         writers.setdefault(e.target, []).append(k)
         for name in {r.name for r in e.reads}:
             readers.setdefault(name, []).append(k)
-    for target in own:
+    for target in (t for t in own if t not in outputs):
         (place, *others), mine = writers[target], readers.get(target, [])
         number, rest = _split(found[place].body)
         if others or place in mine or number in UNITS or found[place].reduce not in ("none", "sum"):
@@ -34,6 +37,12 @@ def with_numbers_joined(equations: Sequence[Equation], own: Collection[str]) -> 
             for k, body in changed.items():
                 found[k] = found[k].with_body(body)
     return found
+
+
+def _with_one(e: Equation) -> Equation:
+    """The equation with the numbers of products as one."""
+    body = _product(*_split(e.body)) if e.matrix is None and e.reduce in ("none", "sum") else e.body
+    return e.with_body(body) if _numbers(body) < _numbers(e.body) else e
 
 
 def _reads_in_body(e: Equation, target: str) -> bool:
@@ -55,20 +64,22 @@ def _split(node: Expr) -> tuple[Fraction, Expr]:
             done[n] = (value_of(n), ONE)
             continue
         done[n] = (Fraction(1), n)
-        if not isinstance(n, Apply) or n.op not in ("neg", "mul", "div", "add", "sub"):
+        if not isinstance(n, Apply) or n.op not in ("neg", "mul", "div", "add", "sub", "select"):
             continue
-        (c, a), *rest = (done[x] for x in n.args)
+        parts = n.args[1:] if n.op == "select" else n.args
+        (c, a), (d, b) = done[parts[0]], done[parts[-1]]
         if n.op == "neg":
             done[n] = (-c, a)
-            continue
-        ((d, b),) = rest
-        if n.op == "mul":
+        elif n.op == "mul":
             done[n] = (c * d, a * b)
         elif n.op == "div":
             done[n] = (c / d, a / b)
-        elif abs(c) == abs(d) and not c == d == 1:
-            d = d if n.op == "add" else -d
-            done[n] = (c, a + b if c == d else a - b)
+        elif n.op == "select":
+            c, d = (d if a is ZERO else c), (c if b is ZERO else d)
+            if c == d:
+                done[n] = (c, apply("select", n.args[0], a, b))
+        elif abs(c) == abs(d) and not (a is parts[0] and b is parts[1]):
+            done[n] = (c, a + b if c == (d if n.op == "add" else -d) else a - b)
     return done[node]
 
 

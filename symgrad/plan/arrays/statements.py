@@ -313,7 +313,7 @@ class _Builder:
             alone = body[0] if len(body) == 1 else None
             if not serves:
                 statements += body
-            elif isinstance(alone, Guard) and not (alone.serves or alone.otherwise or alone.condition):
+            elif isinstance(alone, Guard) and _asks_for_inputs(alone) and not alone.otherwise:
                 statements.append(replace(alone, serves=serves))
             else:
                 statements.append(Guard(serves, (), tuple(body)))
@@ -327,7 +327,7 @@ def _with_and_without(lines: Sequence[Line]) -> list[Statement]:
     for line in lines:
         s = Guard((), line.when, (line.statement,)) if line.when else line.statement
         last = found[-1] if found else None
-        if not isinstance(s, Guard) or not isinstance(last, Guard) or {s.condition, last.condition} != {None}:
+        if not isinstance(s, Guard) or not isinstance(last, Guard) or not all(map(_asks_for_inputs, (s, last))):
             found.append(s)
         elif s.when == last.when:
             found[-1] = replace(last, body=(*last.body, *s.body), otherwise=(*last.otherwise, *s.otherwise))
@@ -336,6 +336,11 @@ def _with_and_without(lines: Sequence[Line]) -> list[Statement]:
         else:
             found.append(s)
     return found
+
+
+def _asks_for_inputs(guard: Guard) -> bool:
+    """Whether a guard asks for optional inputs alone."""
+    return not guard.serves and guard.condition is None
 
 
 def _asked(lines: Sequence[Line], serves: tuple[str, ...]) -> tuple[Statement, ...]:
