@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, apply, const, is_exact, postorder, refs, substitute, value_of
+from ..expr import ONE, ZERO, Apply, Const, Expr, apply, const, folded, is_exact, postorder, refs, substitute, value_of
 from ..ir import Equation
 
 UNITS = (1, -1)
+Multiple = tuple[Fraction, Expr]  # a number, and what it is a multiple of
 
 
 def with_numbers_joined(
@@ -19,7 +20,8 @@ def with_numbers_joined(
     own      the tensors whose equations may change
     outputs  those of them that are what they are: of others the number may be left to what reads them
     """
-    found = [_with_one(e) if e.target in own else e for e in equations]
+    known: dict[Expr, Multiple] = {}
+    found = [_with_one(e, known) if e.target in own else e for e in equations]
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     for k, e in enumerate(found):
@@ -28,10 +30,10 @@ def with_numbers_joined(
             readers.setdefault(name, []).append(k)
     for target in (t for t in own if t not in outputs):
         (place, *others), mine = writers[target], readers.get(target, [])
-        number, rest = _split(found[place].body)
-        if others or place in mine or number in UNITS or found[place].reduce not in ("none", "sum"):
+        number, rest = _split(found[place].body, known)
+        if number in UNITS or others or place in mine or found[place].reduce not in ("none", "sum"):
             continue
-        changed = {place: rest} | {k: _joined(found[k].body, target, number) for k in mine}
+        changed = {place: rest} | {k: _joined(found[k].body, target, number, known) for k in mine}
         fewer = sum(map(_numbers, changed.values())) < sum(_numbers(found[k].body) for k in changed)
         if fewer and all(_reads_in_body(found[k], target) for k in mine):
             for k, body in changed.items():
@@ -39,10 +41,12 @@ def with_numbers_joined(
     return found
 
 
-def _with_one(e: Equation) -> Equation:
+def _with_one(e: Equation, known: dict[Expr, Multiple]) -> Equation:
     """The equation with the numbers of products as one."""
-    body = _product(*_split(e.body)) if e.matrix is None and e.reduce in ("none", "sum") else e.body
-    return e.with_body(body) if _numbers(body) < _numbers(e.body) else e
+    if e.matrix is not None or e.reduce not in ("none", "sum"):
+        return e
+    body = _product(*_split(e.body, known))
+    return e.with_body(body) if body is not e.body and _numbers(body) < _numbers(e.body) else e
 
 
 def _reads_in_body(e: Equation, target: str) -> bool:
@@ -50,37 +54,38 @@ def _reads_in_body(e: Equation, target: str) -> bool:
     return e.matrix is None and (e.where is None or all(r.name != target for r in refs(e.where)))
 
 
-def _joined(body: Expr, target: str, number: Fraction) -> Expr:
+def _joined(body: Expr, target: str, number: Fraction, known: dict[Expr, Multiple]) -> Expr:
     """`body` with `number` in front of what it reads of `target`, as far out as it goes."""
     scaled = {r: const(number) * r for r in refs(body) if r.name == target}
-    return _product(*_split(substitute(body, scaled)))
+    return _product(*_split(substitute(body, scaled), known))
 
 
-def _split(node: Expr) -> tuple[Fraction, Expr]:
+def _split(root: Expr, known: dict[Expr, Multiple]) -> Multiple:
     """The number that an expression is a multiple of, and what is left: 2 and a + b of 2*a + 2*b."""
-    done: dict[Expr, tuple[Fraction, Expr]] = {}
-    for n in postorder(node):
+
+    def split(n: Expr) -> Multiple:
         if is_exact(n) and value_of(n):
-            done[n] = (value_of(n), ONE)
-            continue
-        done[n] = (Fraction(1), n)
+            return value_of(n), ONE
         if not isinstance(n, Apply) or n.op not in ("neg", "mul", "div", "add", "sub", "select"):
-            continue
+            return Fraction(1), n
         parts = n.args[1:] if n.op == "select" else n.args
-        (c, a), (d, b) = done[parts[0]], done[parts[-1]]
+        (c, a), (d, b) = known[parts[0]], known[parts[-1]]
+        if a is parts[0] and b is parts[-1] and n.op != "neg":
+            return Fraction(1), n
         if n.op == "neg":
-            done[n] = (-c, a)
-        elif n.op == "mul":
-            done[n] = (c * d, a * b)
-        elif n.op == "div":
-            done[n] = (c / d, a / b)
-        elif n.op == "select":
+            return -c, a
+        if n.op == "mul":
+            return c * d, a * b
+        if n.op == "div":
+            return c / d, a / b
+        if n.op == "select":
             c, d = (d if a is ZERO else c), (c if b is ZERO else d)
-            if c == d:
-                done[n] = (c, apply("select", n.args[0], a, b))
-        elif abs(c) == abs(d) and not (a is parts[0] and b is parts[1]):
-            done[n] = (c, a + b if c == (d if n.op == "add" else -d) else a - b)
-    return done[node]
+            return (c, apply("select", n.args[0], a, b)) if c == d else (Fraction(1), n)
+        if abs(c) == abs(d):
+            return c, a + b if c == (d if n.op == "add" else -d) else a - b
+        return Fraction(1), n
+
+    return folded(root, known, split)
 
 
 def _product(number: Fraction, rest: Expr) -> Expr:
