@@ -253,7 +253,7 @@ def _certain(statements: Sequence[Statement]) -> set[str]:
     for s in statements:
         if isinstance(s, Guard):
             body = _certain(s.body)
-            found |= body & _certain(s.otherwise) if s.when or s.condition else body
+            found |= body & _certain(s.otherwise) if s.when or s.condition is not None else body
         else:
             found.update(targets_of(s))
     return found
