@@ -88,6 +88,7 @@ def test_what_kernels_do_not_hold_is_refused_by_name(formula):
         sg.generate(sg.parse(formula), to="pallas", check=False)
 
 
+SECONDS = 100.0  # all points are looked at: a kernel that is interpreted takes the time of most by itself
 MISTAKES = (  # in what, what stands there, and what stands there now
     ("rows", "jnp.where(mask, exp_x, 0)", "exp_x"),
     ("rows", "j = _lanes(block, turn)", "j = _lanes(block, 0)"),
@@ -110,7 +111,7 @@ def test_a_kernel_with_a_mistake_is_refused(name, before, after, monkeypatch):
     ((path, text),) = result.files.items()
     assert before in text
     wrong = replace(result, files={path: text.replace(before, after)})
-    assert verified(f, wrong, wrong.load()).failures
+    assert verified(f, wrong, wrong.load(), seconds=SECONDS).failures
 
 
 UNSEEN = (  # the same where interpreted kernels are right: what lowering tells, and half precision
