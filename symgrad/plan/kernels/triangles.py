@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ...expr import ZERO, Apply, Const, Expr, Index, Ref, apply, index, indices, operator, postorder, refs, terms_of
-from ...ops.limits import ENDS, INFINITY, limit
+from ...ir import NEUTRAL
+from ...ops.limits import ENDS, limit
 from ...records import dataclass
 from ..program import Step
-
-NEUTRAL = {"sum": ZERO, "max": -INFINITY}
 
 
 @dataclass(frozen=True, slots=True)
