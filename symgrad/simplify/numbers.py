@@ -66,7 +66,7 @@ def _split(root: Expr, known: dict[Expr, Multiple]) -> Multiple:
     def split(n: Expr) -> Multiple:
         if is_exact(n) and value_of(n):
             return value_of(n), ONE
-        if not isinstance(n, Apply) or n.op not in ("neg", "mul", "div", "add", "sub", "select"):
+        if not isinstance(n, Apply) or not (n.op == "select" or n.op in ("neg", "mul", "div", "add", "sub")):
             return Fraction(1), n
         parts = n.args[1:] if n.op == "select" else n.args
         (c, a), (d, b) = known[parts[0]], known[parts[-1]]
