@@ -3,7 +3,7 @@ const $ = (id) => document.getElementById(id);
 const PAUSE = 250; // milliseconds without a key, until a formula is asked for
 const formula = $("formula"), picked = $("library"), languages = [...document.querySelectorAll("[name=to]")];
 let library = ""; // the name of what stands in the editor, as long as nobody changes it
-let asked = new AbortController(), pause = 0;
+let asked = new AbortController(), printed = new AbortController(), pause = 0; // the newest question for each
 
 const post = async (question, signal) => {
   const headers = { "Content-Type": "application/json" };
@@ -56,9 +56,12 @@ const update = async () => {
   put($("derived"), found);
   show(true);
   document.title = `${found.name} - symgrad playground`;
-  await Promise.all([print(signal), derive(signal)]);
+  await Promise.all([print(), derive(signal)]);
 };
-const print = async (signal) => {
+const print = async () => {
+  printed.abort(); // of another language
+  printed = new AbortController();
+  const signal = AbortSignal.any([asked.signal, printed.signal]);
   const said = $("checked"), pane = $("report").lastElementChild;
   $("code").ariaBusy = true;
   said.textContent = "...";
@@ -122,7 +125,7 @@ picked.addEventListener("change", () => {
 for (const one of languages)
   one.addEventListener("change", () => {
     link();
-    print(asked.signal);
+    print();
   });
 for (const example of document.querySelectorAll(".examples button"))
   example.addEventListener("click", () => {

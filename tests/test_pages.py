@@ -159,6 +159,23 @@ def test_the_library_the_derivation_and_the_link(browser, address):
         expect(page.get_by_label("or one of the library")).to_have_value("")
 
 
+def test_a_late_answer_is_not_of_the_language_chosen_since(browser, address):
+    from playwright.sync_api import expect
+
+    with opened(browser, address) as page:
+        expect(page.locator("#checked")).to_contain_text("numpy agrees")
+        kept = []
+        page.route("**/answer", lambda r: kept.append(r) if r.request.post_data_json["to"] == "torch" else r.continue_())
+        page.get_by_label("PyTorch", exact=True).check(force=True)
+        page.wait_for_function("document.getElementById('checked').textContent === '...'")
+        page.get_by_label("C", exact=True).check(force=True)
+        expect(page.locator("#checked")).to_contain_text("squares c agrees")
+        for route in kept:
+            route.fulfill(json={"html": "late"})
+        page.evaluate("new Promise((then) => setTimeout(then, 100))")
+        expect(page.locator("#code")).to_contain_text("squares.h")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone(browser, address, scheme):
     from playwright.sync_api import expect
