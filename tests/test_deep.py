@@ -215,7 +215,11 @@ def very_long() -> Any:
 @pytest.mark.long
 @pytest.mark.timeout(1800)  # of printing, a minute or two; SciPy's is of second derivatives
 @pytest.mark.parametrize(
-    "call", [pytest.param(f, id=n, marks=[pytest.mark.longest] * (n in MINUTES)) for n, f in GROWING.items()]
+    "call",
+    [
+        pytest.param(f, id=n, marks=[pytest.mark.longest] * (n in MINUTES or n.startswith("generate")))
+        for n, f in GROWING.items()
+    ],
 )
 def test_very_many_operations_end(very_long: Any, call: Callable[[Any], object]) -> None:
     assert call(very_long)
