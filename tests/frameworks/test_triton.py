@@ -224,6 +224,38 @@ def test_sizes_around_a_block(name, rng):
                     np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {size}")
 
 
+TOGETHER = {  # a sum over rows that is no row's of a softmax beside it; and planes of what is computed of one tensor
+    "sums": """sums(x[n,d], y[n,e,h,c], b[h,c]) -> p, q:
+        p[i,j] = exp(x[i,j]) / sum[k](exp(x[i,k]))
+        q[i,r,u,v] = y[i,r,u,v] + b[u,v]""",
+    "projected": """projected(x[n,d], a[e,d], b[e,d], c[e,d]):
+        y[i,r] = x[i,r] / (1 + sum[p](x[i,p]**2))
+        q[i,u] = sum[r](y[i,r]*a[u,r])
+        k[i,u] = sum[r](y[i,r]*b[u,r])
+        v[i,u] = sum[r](y[i,r]*c[u,r])
+        s[i,j] = sum[u](q[i,u]*k[j,u])
+        w[i,j] = exp(s[i,j]) / sum[p](exp(s[i,p]))
+        out[i,u] = sum[j](w[i,j]*v[j,u])""",
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_stands_beside_other_kernels(name, rng):
+    f = sg.parse(TOGETHER[name])
+    table, extents = sg.vjp(f).primal.table, {"n": 5, "d": 4, "e": 3, "h": 2, "c": 3}
+    inputs = [rng.standard_normal([extents[s.name] for s in table[x].shape]) for x in sg.vjp(f).primal.inputs]
+    results = []
+    for to in ("triton", "triton", "numpy"):
+        one = sg.load(f, to=to, check=False)
+        out, saved = one.forward(*inputs)
+        outs = out if isinstance(out, tuple) else (out,)
+        seeds = [np.cos(np.arange(o.size)).reshape(o.shape) for o in outs]
+        results.append([*outs, *one.backward(saved, tuple(seeds) if len(seeds) > 1 else seeds[0])])
+    for result in results[:2]:
+        for a, b in zip(result, results[2], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
 def test_rows_of_a_vocabulary(rng):
     """Rows that are walked along in blocks of 1,024: two numbers are far above the others, one of them infinitely."""
     x = rng.standard_normal((2, 5000))
