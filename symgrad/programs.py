@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .backends import PAIR
 from .backends.base import Backend
-from .backends.options import unperturbed
+from .backends.options import SAVES, unperturbed
 from .derivatives import asked_for, derive, entries_of, product, pushed, slopes
 from .differentiate import arranged, chosen, flat_size, literal
 from .errors import UnsupportedError
@@ -22,6 +22,9 @@ def planned(function: Function, backend: Backend, chosen: Sequence[str]) -> Prog
     base, operation = backend.over or backend, backend.options.operation
     every = backend.options.checkpoint
     program = plan(derive(function), base.dialect, backend.style, base.calls, operation, every)
+    if backend.again:
+        arrays = plan(derive(function), backend.again, operation=SAVES["minimal"])
+        program = replace(program, again=arrays)
     if backend.products:
         program = _solved(program, function, backend, chosen)
     options = backend.options

@@ -32,11 +32,26 @@ _STREAMS = (
 )
 
 
-def _refuse(ctx, *_):
-    raise NotImplementedError(
-        f"{_NAME}: there is no kernel for the gradient of a gradient; "
-        "what symgrad generate prints --to torch has one"
-    )
+def _keep_again(ctx, inputs, output):
+    ctx.save_for_backward(*(v if torch.is_tensor(v) else None for v in inputs))
+    ctx.others = [None if torch.is_tensor(v) else v for v in inputs]
+
+
+def _differentiate_again(ctx, *cotangents):
+    """Return the gradients of _backward: those that torch has of _backward_in_torch."""
+    pairs = zip(ctx.saved_tensors, ctx.others, strict=True)
+    given = [other if tensor is None else tensor for tensor, other in pairs]
+    moved = [k for k, needed in enumerate(ctx.needs_input_grad) if needed]
+
+    def gradients(*tensors):
+        now = dict(zip(moved, tensors, strict=True))
+        found = _backward_in_torch(*(now.get(k, v) for k, v in enumerate(given)))
+        return {k: gradient for k, gradient in enumerate(found) if gradient is not None}
+
+    with _no_autocast(cotangents[0]):
+        found, pull = torch.func.vjp(gradients, *(given[k] for k in moved))
+        pulled = pull({k: cotangents[k] for k in found})
+    return tuple(map(dict(zip(moved, pulled, strict=True)).get, range(len(given))))
 
 
 def _one_device(**tensors):

@@ -51,6 +51,7 @@ class Backend(ABC):
     takes     the names of the options that it has
     instead   what is said of options that it has in another way, in a sentence
     over      the language whose files it calls: it is planned as that one, and prints a file beside them
+    again     the language of arrays in which backward is printed once more, for whoever differentiates gradients
     calls     the functions of whole matrices that it has words for; None if it has all of them
     """
 
@@ -63,6 +64,7 @@ class Backend(ABC):
     takes: Collection[str] = ("save",)
     instead: Mapping[str, str] = MappingProxyType({})
     over: Backend | None = None
+    again: str = ""
     calls: Collection[str] | None = None
 
     def __init__(self, options: Options = DEFAULT) -> None:

@@ -80,6 +80,7 @@ def taken(program: Program, check: str, autocast: str) -> list[py.Statement]:
 
 class TorchFile(FrameworkFile):
     saves_names = False  # setup_context saves what forward is called with, and what it returns
+    flags = NEEDS  # what tells the gradients that are needed
     matrices = "tensor of layout torch.sparse_csr"
 
     def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
@@ -280,7 +281,7 @@ class TorchFile(FrameworkFile):
             # an input whose gradient is needed is given
             own = {(n, True) for n in self.primal.optional if guard.serves == (self.gradient_of(n),)}
             when = tuple(w for w in guard.when if w not in own)
-            return conditions(replace(guard, when=when), places, self.program, NEEDS)
+            return conditions(replace(guard, when=when), places, self.program, self.flags)
 
         reads = [*self.seeds, *self._ordered(self.saved)]
         statements, optional = self.backward.statements, self.primal.optional

@@ -38,7 +38,7 @@ from .python_statements import (
     named,
 )
 from .torch import type_helpers
-from .torch_operators import OPERATOR, REGISTERED, OperatorFile
+from .torch_operators import FORWARD, OPERATOR, REFUSED, OperatorFile
 
 NUMBERS = {
     REAL: "ctypes.c_double",
@@ -137,7 +137,7 @@ class _File(OperatorFile):
         body: list[py.Definition | py.Statement] = [py.Space(), Assign(Word("_NAME"), py.text(self.primal.name))]
         body += [OPERATOR, public, own["_library"], own["_compiled"]]
         body += [*between, Assign(Word("_C"), call("_library")), *self._types()]
-        body += [*whole, self.keeper(), self.differentiator(), own["_refuse"], *between, *REGISTERED, *nowhere]
+        body += [*whole, self.keeper(), self.differentiator(), own["_refuse"], *between, FORWARD, REFUSED, *nowhere]
         body += [self._calls(), own["_stored"], own["_type"], *helpers]
         modules = [*MODULES, *(m for m in ("functools", "math") if m in py.words_in(whole, helpers))]
         imports = (tuple(map(py.Import, sorted(modules))), (py.Import("torch"),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..expr import refs
 from ..ir import Dtype, Tensor
@@ -14,6 +14,7 @@ from .python_module import PythonModule
 from .python_sizes import name as size_name
 from .python_sizes import pack_name, shape
 from .python_statements import flag_of, is_given, named, refused, sized, tuple_of, unpacked, where_size_is
+from .torch_again import Again
 
 STORED = {Dtype.REAL: "float64", Dtype.INT: "int64", Dtype.BOOL: "bool"}
 NEEDS = Word("needs_input_grad")
@@ -22,10 +23,9 @@ OPERATOR = Assign(
     Word("_OPERATOR"),
     py.Text(("symgrad::", call(py.Attribute(Word("__name__"), "replace"), Word("'.'"), Word("'_'")))),
 )
-REGISTERED: Sequence[py.Statement] = (
-    Do(call("_forward.register_autograd", Word("_differentiate"), setup_context=Word("_keep"))),
-    Do(call("_backward.register_autograd", Word("_refuse"))),
-)
+FORWARD = Do(call("_forward.register_autograd", Word("_differentiate"), setup_context=Word("_keep")))
+REFUSED = Do(call("_backward.register_autograd", Word("_refuse")))
+AGAIN = Do(call("_backward.register_autograd", Word("_differentiate_again"), setup_context=Word("_keep_again")))
 
 
 class OperatorFile(PythonModule, ABC):
@@ -34,23 +34,36 @@ class OperatorFile(PythonModule, ABC):
     dims      the sizes that forward and backward work with, besides those of results
     read      the options that backward works with
     asked     the optional inputs of which backward asks whether they were given
+    again     backward in operations of torch, if it is printed, too
     device    the devices that it is for; all, if it is empty
+    saved     the tensors that are kept for backward; where forward computes some of them, and gradients may be
+              differentiated, also the inputs of which it does
     """
 
     dims: tuple[Sequence[str], Sequence[str]]
     device = ""
 
     def __init__(
-        self, program: Program, dims: tuple[Sequence[str], Sequence[str]], read: Sequence[str], asked: Sequence[str]
+        self,
+        program: Program,
+        dims: tuple[Sequence[str], Sequence[str]],
+        read: Collection[str],
+        asked: Collection[str],
+        again: Again | None = None,
     ) -> None:
         super().__init__(program)
-        self.dims = dims
+        self.dims, self.again, self.saved = dims, again, program.saved
+        if again is not None:
+            read = {*read, *filter(again.used, self.options)}
+            asked = {*asked, *again.asked()}
+            order = [*self.primal.inputs, *self.primal.outputs, *self.hidden]
+            self.saved = tuple(n for n in order if n in (*program.saved, *again.program.saved))
         self.gradient_names = dict(program.derivative.gradients)
         self.results = [*self.primal.outputs, *self.hidden]
         self.kept_options = [o for o in self.options if o in read]
         self.kept_sizes = self._sizes_kept()
         self.presence = [n for n in program.saved_presence if n in asked]
-        self.kept: list[Name | Word] = [Name(n) for n in (*program.saved, *self.seeds)]
+        self.kept: list[Name | Word] = [Name(n) for n in (*self.saved, *self.seeds)]
         self.kept += [size_name(n) for n in (*self.kept_sizes, *self.kept_options)]
         self.kept += map(flag_of, self.presence)
 
@@ -137,17 +150,16 @@ class OperatorFile(PythonModule, ABC):
 
     def keeper(self) -> Def:
         """What is kept for backward."""
-        program = self.program
         sizes = [where_size_is(d, self.sure) for d in self.kept_sizes]
         numbers = [*sizes, *named(self.kept_options), *map(is_given, self.presence)]
-        read = {*program.saved, *py.names_in(numbers)}
+        read = {*self.saved, *py.names_in(numbers)}
         arguments = [*self.primal.inputs, *self.options]
         body: list[py.Statement] = []
         if read & {*arguments}:
             body.append(unpacked([Name(n) if n in read else Word("_") for n in arguments], Word("inputs")))
-        saved: list[Expression] = named(program.saved)
+        saved: list[Expression] = named(self.saved)
         if len(self.results) == 1:
-            saved = [Word("output") if n in self.results else Name(n) for n in program.saved]
+            saved = [Word("output") if n in self.results else Name(n) for n in self.saved]
         elif read & {*self.results}:
             body.append(unpacked([Name(n) if n in read else Word("_") for n in self.results], Word("output")))
         if self.unasked():
@@ -166,9 +178,9 @@ class OperatorFile(PythonModule, ABC):
         if self.unasked():
             nothing = Operation("mul", (py.Several((py.NONE,)), py.integer(len(self.arguments()))))
             body.append(py.If(is_given(self.seeds[0], False), [Return(nothing)]))
-        passed: list[Expression] = [Splat(Word("ctx.saved_tensors"))] if self.program.saved else []
+        passed: list[Expression] = [Splat(Word("ctx.saved_tensors"))] if self.saved else []
         passed += named(self.seeds)
-        passed += [Splat(Word("ctx.numbers"))] if len(self.kept) > len(self.program.saved) + len(self.seeds) else []
+        passed += [Splat(Word("ctx.numbers"))] if len(self.kept) > len(self.saved) + len(self.seeds) else []
         body.append(Assign(bare(named([*self.gradient_names.values()])), call("_backward", *passed, flags)))
         found = [
             Operation("select", (py.Element(flags, (py.integer(k),)), Name(self.gradient_names[n]), py.NONE))
@@ -209,6 +221,11 @@ class OperatorFile(PythonModule, ABC):
             Word("_gradients"), tuple(map(Given, (*self.kept, NEEDS))), body, about, (Word("_backward.register_fake"),)
         )
 
+    def twin(self) -> Def:
+        """Backward in operations of torch: it takes what the operator takes."""
+        assert self.again is not None
+        return self.again.function([*self.kept, NEEDS], self.kept_sizes, self._telling())
+
     def need(self, name: str) -> Expression:
         """Whether the gradient of an input is needed."""
         return py.Element(NEEDS, (py.integer(self.primal.inputs.index(name)),))
@@ -218,12 +235,12 @@ class OperatorFile(PythonModule, ABC):
     def _telling(self) -> list[Tensor]:
         """The tensors that backward always has."""
         table = self.program.table
-        return [table[n] for n in (*self.program.saved, *self.seeds) if not table[n].optional]
+        return [table[n] for n in (*self.saved, *self.seeds) if not table[n].optional]
 
     def _sizes_kept(self) -> list[str]:
         """The sizes that backward works with, and that no tensor that it has tells."""
         table = self.program.table
         dims = {r.name for g in self.gradient_names.values() for e in table[g].shape for r in refs(e)}
-        dims |= {*self.dims[1]}
+        dims |= {*self.dims[1], *([] if self.again is None else self.again.sizes_used())}
         told = {e.name for t in self._telling() for e in t.shape if hasattr(e, "name")}
         return [d.name for d in self.primal.dims if d.name in dims - told]

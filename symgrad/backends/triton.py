@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -20,15 +20,16 @@ from ..source.layout import listed
 from ..source.python import NONE, Assign, Def, Do, Expression, Name, Operation, Word, call, method
 from . import primitives
 from .base import Artefact
-from .handwritten import handwritten
+from .handwritten import handwritten, respelled
 from .options import PAIR
 from .python_checks import RangeCheck, inputs_helper, promoted
 from .python_names import PythonLanguage
 from .python_sizes import size
 from .python_statements import named, needed
 from .torch import in_range, taken, type_helpers
+from .torch_again import Again
 from .torch_expressions import REDUCED, TorchExpressions
-from .torch_operators import NEEDS, OPERATOR, REGISTERED, OperatorFile
+from .torch_operators import AGAIN, FORWARD, NEEDS, OPERATOR, OperatorFile
 from .triton_elements import Surroundings
 from .triton_helpers import helpers
 from .triton_kernel import KernelText, parts_of, places_of, texts
@@ -51,6 +52,7 @@ class Triton(PythonLanguage):
     executed = "numpy"
     style = "loops"
     calls = frozenset[str]()
+    again = "torch"
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
@@ -79,7 +81,9 @@ class _File(OperatorFile):
         both = ([d.name for d in primal.dims if self.names[d.name] in self._used(self.texts[w], flat)] for w in PAIR)
         backward = self.texts[PAIR[1]]
         read = {n for t in backward for n in (*t.numbers, *self._extents(t, flat))}
-        super().__init__(program, (next(both), next(both)), [*read], [n for t in backward for n in t.presence])
+        asked = [n for t in backward for n in t.presence]
+        assert program.again is not None, "the pipeline plans it"
+        super().__init__(program, (next(both), next(both)), read, asked, Again(program.again))
 
     def _texts(self, flat: Program, procedure: Procedure, which: str) -> list[Choice]:
         """The kernels of forward or of backward: in order, those for short rows and those for long ones."""
@@ -124,12 +128,14 @@ class _File(OperatorFile):
         body += [own["_TILE"]] if "_tile" in called else []
         body += [own["_TILES"]] if "_tiles" in called else []
         body += [own["_STREAMS"]] if "_streams" in called else []
-        body += [public, *texts, *whole, self.keeper(), self.differentiator(), own["_refuse"], *between, *REGISTERED]
-        found = [*checks]
-        found += helpers(self.primal.name, py.words_in(texts), self.program)
+        lacking = helpers(self.primal.name, py.words_in(texts), self.program)
+        twin, *beside = self._in_torch({h.name for h in lacking} | {Word(w) for w in own})
+        body += [public, *texts, *whole, self.keeper(), self.differentiator(), twin]
+        body += [own["_keep_again"], own["_differentiate_again"], *between, FORWARD, AGAIN]
+        found = [*checks, *(h for h in beside if h not in checks), *lacking]
         tables = {**handwritten("torch"), **own}
-        words = {*py.words_in(found, body)} - {"_refuse", *CONSTANTS}
-        done: set[str] = set()
+        words = {*py.words_in(found, body)} - {*CONSTANTS}
+        done = {part.name.name for part in (*body, *found) if isinstance(part, (Def, py.Verbatim))}
         while more := [w for w in tables if w in words - done]:
             found += [tables[w] for w in more]
             done |= {*more}
@@ -137,6 +143,19 @@ class _File(OperatorFile):
         modules = [m for m in ("functools", "math") if m in py.words_in(body, found)]
         triton = (py.Import("torch"), py.Import("triton"), py.Import("triton.language", "tl"))
         return py.Module(tuple(header), (tuple(map(py.Import, modules)), triton), (public.name,), (*body, *found))
+
+    def _in_torch(self, taken: Collection[Name | Word]) -> list[py.Definition]:
+        """Backward in operations of torch, and what it calls, by other names where kernels call something so."""
+        assert self.again is not None
+        twin = self.twin()
+        beside, _ = self.again.completed([twin], [], handwritten("torch"))
+        names = {h.name.name: f"{h.name.name}_in_torch" for h in beside if h.name in taken}
+
+        def renamed(node: object) -> object:
+            return Word(names.get(node.name, node.name)) if isinstance(node, Word) else None
+
+        parts = (respelled(p, names) if isinstance(p, py.Verbatim) else py.mapped(p, renamed) for p in (twin, *beside))
+        return [*parts] if names else [twin, *beside]
 
     @property
     def errors(self) -> tuple[str, ...]:

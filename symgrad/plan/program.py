@@ -224,6 +224,7 @@ class Program:
     matrix           the same derivatives as arrays of output x input, those on the diagonal of a Hessian and above; or
                      as a sparse matrix
     pair             whether forward and backward are printed
+    again            the same for arrays, with nothing saved that can be computed again: its backward is printed, too
     beside           what is printed beside them
     partial          whether forward may be asked for some of its results only
     computed         names for what is computed of sizes, and read often: never less than 0
@@ -245,6 +246,7 @@ class Program:
     product: Program | None = None
     matrix: Beside | None = None
     pair: bool = True
+    again: Program | None = None
     beside: tuple[Beside, ...] = ()
     partial: bool = False
     computed: tuple[tuple[str, Expr], ...] = ()
@@ -257,7 +259,7 @@ class Program:
     @property
     def whole(self) -> tuple[Program, ...]:
         """This, and every other that is printed in the same file."""
-        product = [] if self.product is None else [self.product]
+        product = [p for p in (self.again, self.product) if p is not None]
         beside = self.beside if self.matrix is None else (self.matrix, *self.beside)
         return (self, *product, *(p for b in beside for p in b.programs))
 

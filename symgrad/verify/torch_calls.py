@@ -82,6 +82,10 @@ class TorchCalls:
         """What is wrong in half precision: each branch of the code has types of its own."""
         yield from self._faults([self._half])
 
+    def second_order(self) -> Iterator[Fault]:
+        """What is wrong with gradients of gradients."""
+        yield from self._faults([self._twice] if self.outputs else [])
+
     def elsewhere(self) -> Iterator[Fault]:
         """What is wrong on another device."""
         own = self._calls_users() or self._looks_at_numbers()

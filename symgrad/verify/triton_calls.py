@@ -1,13 +1,16 @@
 """What torch and GPUs do with a printed file for triton, beside calling it: its operators are registered as they must
-be, half precision is float32 rounded once, and its kernels compile."""
+be, half precision is float32 rounded once, gradients have the gradients that differences tell, and kernels compile."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 from ..ir import Function
+from ..records import replace
 from .cases import Case
+from .torch_calls import TorchCalls
 
 TARGETS = (80, 90)  # architectures of GPUs: A100, H100
 HERE = "symgrad.verify.triton_calls"
@@ -21,7 +24,21 @@ def triton_faults(function: Function, artefact: Any, case: Case, empty: Case | N
     inputs = [case.inputs.get(n) for n in function.inputs]
     reals = [function.table[n].dtype == "real" for n in function.inputs]
     yield from artefact.asked(HERE, "faults_of_operators", inputs, reals, dict(case.options), function.name)
+    yield from second_order_faults(function, artefact, case, empty, seed)
     yield from artefact.compiled(TARGETS)
+
+
+def second_order_faults(
+    function: Function, artefact: Any, case: Case, empty: Case | None, seed: int
+) -> Iterator[Fault]:
+    """What is wrong with gradients of gradients, against differences of what kernels give."""
+    sent = replace(function, python=None, symbols=())  # to another process
+    yield from artefact.asked(HERE, "faults_of_second_order", sent, case, seed)
+
+
+def faults_of_second_order(artefact: Any, function: Function, case: Case, seed: int) -> list[Fault]:
+    """The same, asked where kernels are interpreted."""
+    return [*TorchCalls(function, artefact, case, seed).second_order()]
 
 
 def faults_of_operators(
@@ -48,10 +65,10 @@ def faults_of_operators(
     function = getattr(artefact.module, name)
     found: list[Fault] = []
     wanted = results(function, given(torch.float32))
-    try:
-        torch.library.opcheck(artefact.module._forward, (*moved(given(torch.float64)), *options.values()))
-    except Exception as error:
-        found.append((name, f"is no operator as torch asks for: {type(error).__name__}: {error}"))
+    own = moved(given(torch.float64))
+    found += _no_operator(torch, artefact.module._forward, (*own, *options.values()), name)
+    passed = _passed(artefact.module, lambda: results(function, own))
+    found += _no_operator(torch, artefact.module._backward, passed, f"backward of {name}")
     found += _mixed(torch, function, tensors, reals, results, name)
     found += _integers(torch, function, tensors, results, name)
     found += _autocast(torch, function, given, results, name)
@@ -74,6 +91,30 @@ def faults_of_operators(
                 found.append((name, f"{said}, is another, of {kind}"))
     torch._dynamo.reset()
     return found
+
+
+def _no_operator(torch: Any, operator: Any, given: Sequence[Any], said: str) -> list[Fault]:
+    """What torch finds, if an operator is not registered as it must be; its gradient is asked for, too."""
+    try:
+        torch.library.opcheck(operator, tuple(given))
+    except Exception as error:
+        return [(said, f"is no operator as torch asks for: {type(error).__name__}: {error}")]
+    return []
+
+
+def _passed(module: Any, call: Any) -> list[Any]:
+    """What backward is called with, as tensors whose gradients are asked for."""
+    backward = module._backward
+    passed: list[Any] = []
+
+    def watched(*given: Any) -> Any:
+        passed.extend(given)
+        return backward(*given)
+
+    with mock.patch.object(module, "_backward", watched):
+        call()
+    real = [hasattr(v, "is_floating_point") and v.is_floating_point() for v in passed]
+    return [v.detach().clone().requires_grad_() if r else v for v, r in zip(passed, real, strict=True)]
 
 
 def _mixed(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -16,6 +21,10 @@ from symgrad.errors import UnsupportedError
 from symgrad.ops import OPS
 from symgrad.pipeline import printed, verified
 from symgrad.verify.approximations import APPROXIMATED, points
+from symgrad.verify.reference import Declaration
+from symgrad.verify.sampling import sample
+from symgrad.verify.transforms import example
+from symgrad.verify.triton_calls import second_order_faults
 
 TEXTS = {
     "scaled": "scaled(x, a, b, c) = tanh(a*x + b)*sigmoid(c*x)",
@@ -27,6 +36,7 @@ TEXTS = {
     "added": "added(x[n], t[n]: int, m[k]): out = sum[i](x[i]*m[t[i]])",
     "rounded": "rounded(x) = trunc(x)*round(x) + 0.1*where(x > 0, 1, 2)*log2(x**2 + 1)",
     "normal": "normal(x) = erfc(x)*ndtr(x) + erfcx(x)",
+    "tail": "tail(x) = log_ndtr(x)",  # kernels and operations of torch have a function of the same name
     "product": "product(w[m,k], x[n,k]): y[b,i] = sum[j](w[i,j]*x[b,j])",
     "kept": "kept(x[...], keep[...]: bool; p=0.5) = where(keep, x/(1 - p), 0)",
 }
@@ -214,6 +224,38 @@ def test_sizes_around_a_block(name, rng):
                     np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {size}")
 
 
+TOGETHER = {  # a sum over rows that is no row's of a softmax beside it; and planes of what is computed of one tensor
+    "sums": """sums(x[n,d], y[n,e,h,c], b[h,c]) -> p, q:
+        p[i,j] = exp(x[i,j]) / sum[k](exp(x[i,k]))
+        q[i,r,u,v] = y[i,r,u,v] + b[u,v]""",
+    "projected": """projected(x[n,d], a[e,d], b[e,d], c[e,d]):
+        y[i,r] = x[i,r] / (1 + sum[p](x[i,p]**2))
+        q[i,u] = sum[r](y[i,r]*a[u,r])
+        k[i,u] = sum[r](y[i,r]*b[u,r])
+        v[i,u] = sum[r](y[i,r]*c[u,r])
+        s[i,j] = sum[u](q[i,u]*k[j,u])
+        w[i,j] = exp(s[i,j]) / sum[p](exp(s[i,p]))
+        out[i,u] = sum[j](w[i,j]*v[j,u])""",
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_stands_beside_other_kernels(name, rng):
+    f = sg.parse(TOGETHER[name])
+    table, extents = sg.vjp(f).primal.table, {"n": 5, "d": 4, "e": 3, "h": 2, "c": 3}
+    inputs = [rng.standard_normal([extents[s.name] for s in table[x].shape]) for x in sg.vjp(f).primal.inputs]
+    results = []
+    for to in ("triton", "triton", "numpy"):
+        one = sg.load(f, to=to, check=False)
+        out, saved = one.forward(*inputs)
+        outs = out if isinstance(out, tuple) else (out,)
+        seeds = [np.cos(np.arange(o.size)).reshape(o.shape) for o in outs]
+        results.append([*outs, *one.backward(saved, tuple(seeds) if len(seeds) > 1 else seeds[0])])
+    for result in results[:2]:
+        for a, b in zip(result, results[2], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
 def test_rows_of_a_vocabulary(rng):
     """Rows that are walked along in blocks of 1,024: two numbers are far above the others, one of them infinitely."""
     x = rng.standard_normal((2, 5000))
@@ -333,6 +375,54 @@ def test_a_kernel_with_a_mistake_is_refused(name, before, after, monkeypatch):
     assert before in text
     wrong = replace(result, files={path: text.replace(before, after)})
     assert verified(f, wrong, wrong.load(), seconds=SECONDS).failures
+
+
+def second_order(name, before="", after=""):
+    """What the check finds in gradients of gradients, where something else stands in the lines that compute them."""
+    f = declared(name)
+    result = printed(f, "triton")
+    ((path, text),) = result.files.items()
+    head, cut, block = text.partition("def _backward_in_torch")
+    assert before in block
+    wrong = replace(result, files={path: head + cut + block.replace(before, after, 1)}).load()
+    function = sg.vjp(f).primal
+    case = example(function, sample(Declaration(function)).cases, 0, wrong)
+    return [*second_order_faults(function, wrong, case, None, 0)]
+
+
+@pytest.mark.parametrize("name", ["tail", "picked", "kept", "product", "standardize", "embedding", "cross_layer"])
+def test_gradients_have_gradients(name):
+    assert not second_order(name)
+
+
+MISTAKES_IN_TORCH = (
+    ("gelu", "3 * 0.044715", "2 * 0.044715"),
+    ("gelu", "1 - tanh_inner**2", "1 + tanh_inner**2"),
+    ("rms_norm", ".mean(dim=-1, keepdim=True) + eps)", ".mean(dim=-1, keepdim=True).detach() + eps)"),
+    ("rms_norm", "grad_xhat - xhat", "grad_xhat + xhat"),
+    ("linear", "grad_output.T @ x", "grad_output.T @ x.detach()"),
+    ("cross_entropy", "-grad_scores", "grad_scores"),
+    ("rows", "zip(moved, pulled, strict=True)", "zip(moved, reversed(pulled), strict=True)"),
+    ("rms_norm", "cotangents[k] for k", "cotangents[0] for k"),
+    ("gelu", "_backward.register_autograd(_differentiate_again, setup_context=_keep_again)", ""),
+)
+
+
+@pytest.mark.parametrize(("name", "before", "after"), MISTAKES_IN_TORCH)
+def test_a_gradient_of_a_gradient_with_a_mistake_is_refused(name, before, after):
+    assert second_order(name, before, after)
+
+
+def test_gradients_of_gradients_are_those_of_torch():
+    """gradgradcheck, three orders, half precision, autocast, and torch.compile beside them."""
+    program = Path(__file__).with_name("second_order.py")
+    path = os.pathsep.join(filter(None, (str(program.parents[2]), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found) == 9
+    assert not [(name, what) for name, row in found.items() for what, fine in row.items() if not fine]
 
 
 def test_tensors_on_the_cpu_are_refused_where_nothing_interprets(torch):

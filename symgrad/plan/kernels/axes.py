@@ -16,15 +16,16 @@ from ..program import Step
 Place = tuple[int, Index]  # an index of an equation, by the number of that
 
 
-def named_alike(steps: Sequence[Step], taken: Collection[str]) -> tuple[Step, ...]:
-    """The steps, with one index for what runs along one axis: of a tensor that is computed, of one that is given, and
-    of equal length, as far as no equation has two of them.
+def named_alike(steps: Sequence[Step], taken: Collection[str], planes: Collection[str] = ()) -> tuple[Step, ...]:
+    """The steps, with one index for what runs along one axis: of a plane, of another tensor that is computed, of one
+    that is given, and of equal length, as far as no equation has two of them.
 
-    taken  the names that stand for something else
+    taken   the names that stand for something else
+    planes  what is computed where it is read, and must have the same indices there
     """
     equations = [e for step in steps for e in step.equations]
     axes = _Axes(equations)
-    for group in (*_along(equations, {s.target for s in steps}), *_of_length(equations)):
+    for group in (*_along(equations, {s.target for s in steps}, planes), *_of_length(equations)):
         axes.join(group)
     names = axes.names(taken)
     numbers = count()
@@ -37,15 +38,15 @@ def named_alike(steps: Sequence[Step], taken: Collection[str]) -> tuple[Step, ..
     return tuple(replace(step, equations=tuple(map(renamed, step.equations))) for step in steps)
 
 
-def _along(equations: Sequence[Equation], computed: Collection[str]) -> list[list[Place]]:
-    """The indices that stand alone at each axis of each tensor, those of the computed ones first."""
-    found: dict[tuple[bool, str, int], list[Place]] = defaultdict(list)
+def _along(equations: Sequence[Equation], computed: Collection[str], planes: Collection[str]) -> list[list[Place]]:
+    """The indices that stand alone at each axis of each tensor, those of planes first, then of what is computed."""
+    found: dict[tuple[int, str, int], list[Place]] = defaultdict(list)
     for k, e in enumerate(equations):
         own = {i for i, _ in e.box}
         for r in (ref(e.target, *e.subscripts), *e.reads):
             for axis, s in enumerate(r.subscripts):
                 if isinstance(s, Index) and s in own:
-                    found[r.name not in computed, r.name, axis].append((k, s))
+                    found[(r.name not in planes) + (r.name not in computed), r.name, axis].append((k, s))
     return [found[key] for key in sorted(found, key=lambda key: key[0])]
 
 

@@ -184,7 +184,8 @@ class _Stages:
 
     def _lanes(self) -> list[Index]:
         """What something is reduced over that is read along it again. Without such an index the last one of a sum that
-        leaves some, or of that beside which something is computed for each row; elements need none."""
+        leaves some, or of that beside which something is computed for each row; elements need none. So has a sum that
+        leaves some, if nothing of its rows has such an index: a block of elements is of several sums."""
         readers: dict[str, list[Step]] = {}
         for step in self.steps:
             for name in {r.name for e in step.equations for r in e.reads}:
@@ -195,20 +196,25 @@ class _Stages:
             below = _below(step, readers) if e.reduced else ()
             boxes = {i for reader in below for other in reader.equations for i, _ in other.box}
             found |= {i: None for i, _ in e.reduced if i in boxes}
-        if not found:
+        some = [e for _, e in everything if e.reduced and e.shown]
+        if found:
+            whole = [box_of(step.equations).keys() for step in self.steps]
+            beside_lanes = [box - found.keys() for box in whole if box & found.keys()]
+            some = [e for e in some if dict(e.box).keys() not in beside_lanes]
+        else:
             widest = max((e for _, e in everything), key=lambda e: len(e.box), default=None)
-            some = [e for _, e in everything if e.reduced and e.shown]
             beside = (
                 any(0 < len(e.box) < len(widest.box) for s, e in everything if s.target in readers) if widest else 0
             )
-            for e in some or ([widest] if widest and beside else []):
-                if not found.keys().isdisjoint(i for i, _ in e.box):
-                    continue
-                last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
-                reduced = {i for i, _ in e.reduced}
-                windows = [i for r in e.reads for s in r.subscripts if not isinstance(s, Index) for i in indices(s)]
-                own = [i for i in indices(*last) if i in reduced] or [*indices(*last)[-1:]]
-                found |= dict.fromkeys((*own, *(i for i in windows if i in reduced)))
+            some = some or ([widest] if widest and beside else [])
+        for e in some:
+            if not found.keys().isdisjoint(i for i, _ in e.box):
+                continue
+            last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
+            reduced = {i for i, _ in e.reduced}
+            windows = [i for r in e.reads for s in r.subscripts if not isinstance(s, Index) for i in indices(s)]
+            own = [i for i in indices(*last) if i in reduced] or [*indices(*last)[-1:]]
+            found |= dict.fromkeys((*own, *(i for i in windows if i in reduced)))
         return sorted(found, key=self._place)
 
     def _place(self, i: Index) -> tuple[int, int]:

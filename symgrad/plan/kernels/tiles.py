@@ -62,7 +62,8 @@ def launches(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
     if len(items) < len(procedure.steps) or not any(map(_is_tiled, items)):
         return kernels(program, procedure)
     named = {i.name for e in procedure.equations for i, _ in e.box}
-    steps = [s for step in named_alike(items, program.names - named) for s in _by_place(step)]
+    alike = named_alike(items, program.names - named, procedure.planes)
+    steps = [s for step in alike for s in _by_place(step)]
     kept = {*procedure.returns, *(program.saved if procedure is program.forward else ())}
     return tuple(_in_order(program, procedure, steps, kept, Planes(steps, procedure.planes)))
 

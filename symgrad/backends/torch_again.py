@@ -1,0 +1,41 @@
+"""Backward in operations of torch, beside kernels that torch cannot differentiate: what is printed for the target
+`torch`, for gradients of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from ..ir import Tensor
+from ..source import python as py
+from ..source.python import Def, Given, Name, Word
+from .python_statements import counted, named, returned, sized
+from .torch import TorchFile
+
+IN_TORCH = Word("_backward_in_torch")
+
+
+class Again(TorchFile):
+    """Backward as one function of inputs, outputs and cotangents; the program saves nothing else."""
+
+    flags = Word("needs_input_grad")
+
+    @cached_property
+    def body(self) -> list[py.Statement]:
+        return self._body_at(4)
+
+    def asked(self) -> list[str]:
+        """The optional inputs of which it asks whether they are given."""
+        return self._flags()
+
+    def function(self, given: Sequence[Name | Word], told: Sequence[str], tensors: Sequence[Tensor]) -> Def:
+        """What takes the arguments of the operator.
+
+        told     the sizes among them
+        tensors  those that are always there, and tell the others
+        """
+        gradients = named([g for _, g in self.program.derivative.gradients])
+        body = sized([d for d in self.sizes_used() if d not in told], tensors)
+        body += [*counted(self.backward.counts), py.Unset(tuple(gradients)), *self.body, returned(gradients)]
+        about = ("Return the same gradients in operations of torch, which differentiates them.",)
+        return Def(IN_TORCH, tuple(map(Given, given)), body, about)
