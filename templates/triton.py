@@ -14,6 +14,8 @@ _SHORT = 16384  # elements of a row that registers hold; half beside sums of row
 
 _TILE = 4096  # elements of a long row that a program takes at a time
 
+_CHUNK = 4194304  # elements of a chunk at least: 256 tiles, for all processors of a GPU
+
 _TILES = (  # rows and columns of a tile of a product, warps, and blocks loaded ahead
     (128, 128, 8, 3),
     (64, 64, 4, 4),
@@ -131,6 +133,25 @@ def _streams(rows, columns, *full):
         for most, n in ((tile, rows), (block, columns))
     )
     return tile, block, *blocks, warps, stages
+
+
+def _chunk(rows, wide, narrow):
+    """Return how many rows are computed at a time.
+
+    A row has `wide` elements in the memory of a chunk, and `narrow` in the input that
+    it is computed of: so many rows that the chunk is about as large as the input. They
+    are a power of two, which tiles divide, told by sizes alone: sums have one order.
+    """
+    chunks = triton.cdiv(max(wide, 1), max(narrow, 1))
+    chunk = max(triton.cdiv(rows, chunks), triton.cdiv(_CHUNK, max(wide, 1)))
+    return max(min(triton.next_power_of_2(chunk), rows), 1)
+
+
+def _total(result, real):
+    """Return zeros to add up a result in, in the type in which kernels compute."""
+    if result.dtype == real:
+        return result.zero_()
+    return torch.zeros_like(result, dtype=real)
 
 
 def _warps(elements):

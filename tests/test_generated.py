@@ -61,7 +61,10 @@ each_function_in_c = pytest.mark.parametrize("name", [name for name in library._
 
 
 ROWS = {"cross_entropy", "gelu", "layer_norm", "rms_norm", "swiglu"}
-KERNELS = {"triton": {*ROWS, "linear", "causal_attention"}, "pallas": ROWS}  # what there is of kernels, to be read
+KERNELS = {  # what there is of kernels, to be read
+    "triton": {*ROWS, "linear", "causal_attention", "linear_cross_entropy"},
+    "pallas": ROWS,
+}
 TORCH_OVER_C = {"embedding", "layer_norm", "linear"}  # the C is there for all; the file that calls it, to be read
 
 

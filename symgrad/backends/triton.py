@@ -7,11 +7,11 @@ from functools import cached_property
 from types import MappingProxyType
 
 from ..errors import UnsupportedError
-from ..expr import Expr, product, ref, refs, substitute
+from ..expr import Expr, apply, product, ref, refs, substitute
 from ..ir import Dtype, Tensor, covers
 from ..plan import Program
 from ..plan.arrays.half import autocast_of
-from ..plan.kernels import Kernel, Streams, Tiles, launches
+from ..plan.kernels import Kernel, Streams, Tiles, Turn, in_turns
 from ..plan.loops import flatten, size_names
 from ..plan.program import Procedure
 from ..records import replace
@@ -25,21 +25,21 @@ from .options import PAIR
 from .python_checks import RangeCheck, inputs_helper, promoted
 from .python_names import PythonLanguage
 from .python_sizes import size
-from .python_statements import named, needed
+from .python_statements import is_given, named, needed
 from .torch import in_range, taken, type_helpers
 from .torch_again import Again
 from .torch_expressions import REDUCED, TorchExpressions
 from .torch_operators import AGAIN, FORWARD, NEEDS, OPERATOR, OperatorFile
 from .triton_elements import Surroundings
 from .triton_helpers import helpers
-from .triton_kernel import KernelText, parts_of, places_of, texts
+from .triton_kernel import KernelText, parts_of, places_of, texts, total_of
 from .triton_load import Interpreted
 from .triton_streams import StreamText
 from .triton_tiles import TileText
 
 WARPS, STAGES = Word("warps"), Word("stages")
 BLOCK, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("kernel"), Word("real"), Word("_SHORT")
-CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_TILE", "_TILES", "_STREAMS")
+CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_CHUNK", "_TILE", "_TILES", "_STREAMS")
 TEXTS: Mapping[type, type[KernelText]] = {Tiles: TileText, Streams: StreamText}
 Choice = tuple[list[KernelText], list[KernelText]]  # of short rows, and of long ones if those are others
 
@@ -74,11 +74,13 @@ class _File(OperatorFile):
         self.flat, primal = flat, program.derivative.primal
         self.names = size_names(program)
         self.packs: dict[Expr, Expr] = {ref(new): ref(dim) for dim, new in self.names.items() if dim in primal.packs}
+        self.turns: dict[str, Turn | None] = {}
+        self.inside: set[int] = set()  # the kernels of turns
         self.chosen = {which: self._texts(flat, getattr(flat, which), which) for which in PAIR}
         self.texts = {
             which: [text for choice in self.chosen[which] for texts in choice for text in texts] for which in PAIR
         }
-        both = ([d.name for d in primal.dims if self.names[d.name] in self._used(self.texts[w], flat)] for w in PAIR)
+        both = ([d.name for d in primal.dims if self.names[d.name] in self._used(w, flat)] for w in PAIR)
         backward = self.texts[PAIR[1]]
         read = {n for t in backward for n in (*t.numbers, *self._extents(t, flat))}
         asked = [n for t in backward for n in t.presence]
@@ -94,8 +96,18 @@ class _File(OperatorFile):
         gradients = own if which != PAIR[0] else {}
         where = primal.name, flat.table_of(procedure), [*self.names.values()], options
         around = Surroundings("", *where, optional, procedure.reads, gradients)
-        made = launches(flat, procedure)
-        return texts(made, which, around, lambda k, a: TEXTS.get(type(k), KernelText)(k, a))
+        before, turn, behind = in_turns(flat, procedure)
+        self.turns[which] = turn
+        if turn is None:
+            return texts(before, which, around, lambda k, a: TEXTS.get(type(k), KernelText)(k, a))
+        self.inside |= {id(k) for choice in turn.launched for some in choice for k in some}
+        table, sizes = turn.table, [*around.sizes, turn.rows, turn.first]
+
+        def made(kernel: Kernel, around: Surroundings) -> KernelText:
+            around = replace(around, table=table, sizes=sizes) if id(kernel) in self.inside else around
+            return TEXTS.get(type(kernel), KernelText)(kernel, around)
+
+        return texts((*before, *turn.launched, *behind), which, around, made)
 
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:
@@ -104,8 +116,10 @@ class _File(OperatorFile):
         shapes = [e for n in (*kernel.results, *kernel.parts) for e in flat.table[n].shape]
         return {r.name for e in (*shapes, *dict(kernel.box).values()) for r in refs(e)}
 
-    def _used(self, texts: Sequence[KernelText], flat: Program) -> set[str]:
-        return {n for t in texts for n in (*t.sizes, *self._extents(t, flat))}
+    def _used(self, which: str, flat: Program) -> set[str]:
+        turn = self.turns[which]
+        found = {n for t in self.texts[which] for n in (*t.sizes, *self._extents(t, flat))}
+        return found if turn is None else found | {r.name for e in turn.spoken for r in refs(e)}
 
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
@@ -125,6 +139,7 @@ class _File(OperatorFile):
         called = py.words_in(whole)
         body += [own["_LARGEST"]] if "_block" in called else []
         body += [own["_SHORT"]] if "_SHORT" in called else []
+        body += [own["_CHUNK"]] if "_chunk" in called else []
         body += [own["_TILE"]] if "_tile" in called else []
         body += [own["_TILES"]] if "_tiles" in called else []
         body += [own["_STREAMS"]] if "_streams" in called else []
@@ -188,8 +203,14 @@ class _File(OperatorFile):
         if tensor.dtype == Dtype.REAL and tensor.name not in (*self.primal.outputs, *self.gradient_names.values()):
             found = replace(found, arguments=(*found.arguments, py.Keyword("dtype", call("_precision", like))))
         if tensor.name in self._unfilled:
-            found = replace(found, function=py.Attribute(like, "new_zeros"))
+            return self._zeros(found, like)
         return found
+
+    @staticmethod
+    def _zeros(memory: Expression, like: Name) -> Expression:
+        """Memory that is 0."""
+        assert isinstance(memory, py.Call)
+        return replace(memory, function=py.Attribute(like, "new_zeros"))
 
     @cached_property
     def _unfilled(self) -> set[str]:
@@ -200,7 +221,7 @@ class _File(OperatorFile):
                 one = {e.subscripts: replace(e, where=None, when=()) for e in reversed(step.equations)}
                 plain = {s: e for s, e in one.items() if not any(r.name in self.flat.table for x in s for r in refs(x))}
                 if step.target not in text.kernel.scattered and not covers(
-                    plain.values(), self.flat.table[step.target].shape
+                    plain.values(), text.around.table[step.target].shape
                 ):
                     found.add(step.target)
         return found
@@ -220,10 +241,78 @@ class _File(OperatorFile):
         if read:
             value = call("_stored", *named(read))
             found.append(Assign(py.targets(named(read)), value))
-        launched = [line for choice in self.chosen[which] for line in self._chosen(choice, which, like)]
+        launched = self._in_order(which, like)
         if REAL.name in py.words_in(launched):
             found.append(Assign(REAL, call("_precision", like)))
         return [*found, *launched]
+
+    def _in_order(self, which: str, like: Name) -> list[py.Statement]:
+        """The launches before the loop over chunks of rows, the loop, and those behind it."""
+        turn = self.turns[which]
+        parts: list[list[py.Statement]] = [[], [], []]
+        place = 0
+        for choice in self.chosen[which]:
+            inside = any(id(t.kernel) in self.inside for t in choice[0])
+            place = 1 if inside else 2 if place else 0
+            parts[place] += self._chosen(choice, which, like)
+        before, inner, behind = parts
+        if turn is None:
+            return before
+        memory, loop, copies = self._turn(turn, which, like)
+        return [*before, *memory, replace(loop, body=[*loop.body, *inner]), *copies, *behind]
+
+    def _turn(
+        self, turn: Turn, which: str, like: Name
+    ) -> tuple[list[py.Statement], py.For, list[py.Statement]]:
+        """Memory of a chunk, and for what is added up; the loop, without kernels; and totals as results."""
+        chunks = turn.chunks
+        first, stop, rows, chunk = map(Name, (turn.first, turn.stop, turn.rows, turn.chunk))
+        extent = self._size(chunks.extent)
+        taken = call("_chunk", extent, self._size(chunks.wide), self._size(chunks.narrow))
+        memory: list[py.Statement] = [Assign(chunk, taken)]
+        copies: list[py.Statement] = []
+        written = dict.fromkeys(n for t in self.texts[which] if id(t.kernel) in self.inside for n in t.kernel.results)
+        for name in written:
+            own, tensor = Name(name), self.program.table[name]
+            if name in turn.totals and self._is_result(name):
+                total = Name(total_of(name))
+                lines: list[py.Statement] = [Assign(total, call("_total", own, REAL))]
+                copied: list[py.Statement] = [Do(method(own, "copy_", total))]
+                memory += self._asked(name, lines)
+                copies += self._asked(name, copied)
+            elif name in turn.totals:
+                memory.append(Assign(own, self._zeros(self.empty(tensor, like), like)))
+            elif not self._is_result(name) and name in turn.kept:
+                memory.append(Assign(own, self.empty(tensor, like)))
+            elif not self._is_result(name):
+                shape = (ref(turn.chunk), *self.flat.table[name].shape[1:])
+                memory.append(Assign(own, self.empty(replace(tensor, shape=shape), like)))
+        last = call("min", Operation("add", (first, chunk)), extent)
+        body = [Assign(stop, last), Assign(rows, Operation("sub", (stop, first)))]
+        return memory, py.For(first, call("range", py.integer(0), extent, chunk), body), copies
+
+    def _is_result(self, name: str) -> bool:
+        """Whether there is memory for it, which is returned."""
+        return name in {*self.results, *self.gradient_names.values()}
+
+    def _argument(self, name: str, text: KernelText, which: str) -> Expression:
+        """What a kernel is given for a tensor: in a turn the rows of a chunk, and what is added up in float32."""
+        turn, own = self.turns[which], Name(name)
+        if turn is None or id(text.kernel) not in self.inside or name not in self.flat.table:
+            return own
+        if name in turn.totals:
+            return Name(total_of(name)) if self._is_result(name) else own
+        there = self._is_result(name) or name in turn.kept or name not in turn.chunks.kinds
+        if name not in turn.chunks.sliced or not there:
+            return own
+        tensor, shape = self.program.table[name], self.flat.table[name].shape
+        start, stop = self._size(ref(turn.first)), self._size(ref(turn.stop))
+        array: Expression = Name(name)
+        if tensor.shape != shape:  # what rows are several axes of is taken by its elements
+            array = method(array, "view", py.integer(-1))
+            start, stop = (self._size(apply("mul", ref(n), product(shape[1:]))) for n in (turn.first, turn.stop))
+        found = py.Element(array, (py.Cut(start, stop),))
+        return Operation("select", (is_given(name), found, NONE)) if tensor.optional else found
 
     def _chosen(self, choice: Choice, which: str, like: Name) -> list[py.Statement]:
         """The launches of short rows, or of long ones; once, if all else is the same."""
@@ -254,7 +343,8 @@ class _File(OperatorFile):
         kernel = text.kernel
         there = {*self.results, *self.gradient_names.values()}
         between = [name for name in kernel.results if name not in there]  # others may read them for another gradient
-        memory = [Assign(Name(name), self.empty(self.program.table[name], like)) for name in between]
+        inside = id(kernel) in self.inside
+        memory = [] if inside else [Assign(Name(n), self.empty(self.program.table[n], like)) for n in between]
         lines: list[py.Statement] = [*(() if called else self._blocks(text, like))]
         blocks = map(self._size_of, text.blocks if kernel.apart else ())
         columns = [call("triton.cdiv", self._size(text.lanes.total), block) for block in blocks]
@@ -282,16 +372,19 @@ class _File(OperatorFile):
             total = method(Name(parts_of(name)), REDUCED.get(how, how), dim=axes)
             if self.program.table[name].shape != self.flat.table[name].shape:  # a pack has its axes again
                 total = method(total, "view", py.Attribute(Name(name), "shape"))
-            copied: list[py.Statement] = [Do(method(Name(name), "copy_", total))]
+            home = self._argument(name, text, which)
+            set_or_add = "add_" if name in kernel.added else "copy_"
+            copied: list[py.Statement] = [Do(method(home, set_or_add, total))]
             after += copied if under == {name} else self._asked(name, copied)
         for name in kernel.scattered:
             (box,) = {e.box for s in kernel.steps if s.target == name for e in s.equations}
             shape = py.Several(tuple(self._size(extent) for _, extent in box))
             lines.append(Assign(Name(parts_of(name)), method(like, "new_empty", shape, dtype=REAL)))
             lines.append(Assign(Name(places_of(name)), method(like, "new_empty", shape, dtype=Word("torch.int64"))))
-            added = call("_scattered", Name(name), Name(places_of(name)), Name(parts_of(name)))
+            home = self._argument(name, text, which)
+            added = call("_scattered", home, Name(places_of(name)), Name(parts_of(name)))
             after += [Do(added)] if under == {name} else self._asked(name, [Do(added)])
-        lines += [*self._call_of(text, called, (grid, *columns), like), *after]
+        lines += [*self._call_of(text, which, called, (grid, *columns), like), *after]
         if under:
             places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in under]
             lines = [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
@@ -336,9 +429,9 @@ class _File(OperatorFile):
         return [Assign(self._size_of(word), call(taken, self._size(extent))) for word, extent in found]
 
     def _call_of(
-        self, text: KernelText, called: Word | None, grid: tuple[Expression, ...], like: Name
+        self, text: KernelText, which: str, called: Word | None, grid: tuple[Expression, ...], like: Name
     ) -> list[py.Statement]:
-        positional = [*named([*text.read, *text.written])]
+        positional = [self._argument(n, text, which) for n in (*text.read, *text.written)]
         positional += [self._size(ref(n)) for n in text.sizes]
         positional += [Name(n) for n in text.numbers if text.around.options[n] != Dtype.REAL]
         options = {n: Name(n) for n in text.numbers if text.around.options[n] == Dtype.REAL}

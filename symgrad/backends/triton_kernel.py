@@ -39,6 +39,11 @@ def places_of(name: str) -> str:
     return f"{name}_places"
 
 
+def total_of(name: str) -> str:
+    """What the memory is called in which a result is added up."""
+    return f"{name}_total"
+
+
 class KernelText:
     """A kernel: its function, and what a launch passes."""
 
@@ -89,7 +94,10 @@ class KernelText:
 
     def _about(self) -> tuple[str, ...]:
         """The equations."""
-        lines = show_equations([e for step in self.kernel.steps for e in step.equations])
+        lines = [
+            line.replace(" = ", " += ", 1) if step.target in self.kernel.added else line
+            for step in self.kernel.steps for line in show_equations(step.equations)
+        ]  # fmt: skip
         return tuple(part for line in lines for part in cut_text(line, 0, LONGEST))
 
     @property
@@ -356,7 +364,17 @@ class KernelText:
         mask = self.lanes.mask(span, *([self.tree.condition(conjunction(where))] if where else []))
         options = {} if mask is None else {"mask": mask}
         address = self.lanes.address(name, subscripts, shape)
-        self.scope.lines += self._needed(step, [Do(call("tl.store", address, value, **options))])
+        store = Do(call("tl.store", address, value, **options))
+        self.scope.lines += self._needed(step, [*self._before(name, value, address, mask), store])
+
+    def _before(
+        self, name: str, value: Expression, address: Expression, mask: Expression | None
+    ) -> list[py.Statement]:
+        """What is there already, added to a value, where that is asked for."""
+        if name not in self.kernel.added:
+            return []
+        options = {} if mask is None else {"mask": mask, "other": py.Number("0.0")}
+        return [Assign(value, call("tl.load", address, **options), "+=")]
 
     def _is_added_up(self, step: Step) -> bool:
         """Whether a program adds up the parts of its rows."""

@@ -269,5 +269,6 @@ class TileText(KernelText):
     ) -> None:
         self.written[name] = None
         masks = [self.elements.spread(self.lanes.mask_of(a), (a,)) for a in self.elements.axes]
-        store = call("tl.store", self.lanes.address(name, subscripts, shape), value, mask=py.joined("bitand", masks))
-        self.scope.lines += self._needed(step, [Do(store)])
+        address, mask = self.lanes.address(name, subscripts, shape), py.joined("bitand", masks)
+        store = Do(call("tl.store", address, value, mask=mask))
+        self.scope.lines += self._needed(step, [*self._before(name, value, address, mask), store])

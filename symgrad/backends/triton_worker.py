@@ -196,6 +196,8 @@ class Worker:
             own["_tiles"] = lambda *_: (tile, tile, tile, 1, 1)
         if "_streams" in own:
             own["_streams"] = partial(_streamed, self.calls % 4 > 1)
+        if "_chunk" in own:
+            own["_chunk"] = _chunked if self.calls % 4 > 1 else lambda *_: 2
         larger = {name: partial(_larger, function) for name, function in taken.items()}
         own.update(larger if few and self.calls % 4 > 1 else taken)
         own.update(_BLOCK=most, _TILE=1 if few else most, _SHORT=0 if self.calls % 2 else 16 * FEW)
@@ -238,6 +240,11 @@ def _streamed(larger: bool, rows: int, columns: int, *full: Any) -> tuple[int, .
     held in full has more elements than there are."""
     tile = FEW if rows * columns > FEW else SMALL * SMALL if larger else SMALL // 2
     return tile, tile, *(int(triton.next_power_of_2(extent + 1)) for extent in full[:-1]), 1, 1
+
+
+def _chunked(rows: int, *_: int) -> int:
+    """Two chunks of rows, of which the second one is shorter."""
+    return max(2 * rows // 3, 1)
 
 
 def _larger(function: Callable[[int], int], extent: int) -> int:

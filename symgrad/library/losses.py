@@ -90,6 +90,23 @@ def cross_entropy(
 
 
 @sg.function
+def linear_cross_entropy(
+    x: sg.Tensor["n k"],
+    weight: sg.Tensor["c k"],
+    target: sg.Int["n"],
+    bias: sg.Tensor["c"] = None,
+    *,
+    ignore_index: int = -100,
+    smoothing: sg.Static = 0.0,
+    reduction: sg.Static = "mean",
+):
+    """The cross_entropy of x @ weight.T + bias, with a row of weight for each class: the last layer and the loss of a
+    language model."""
+    logits = linear(x, weight, bias)
+    return cross_entropy(logits, target, ignore_index=ignore_index, smoothing=smoothing, reduction=reduction)
+
+
+@sg.function
 def l1_loss(prediction: sg.Tensor["..."], target: sg.Tensor["..."], *, reduction: sg.Static = "mean"):
     """mean(|prediction - target|)."""
     return _reduced(abs(prediction - target), reduction)

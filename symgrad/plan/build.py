@@ -12,6 +12,7 @@ from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from ..simplify.reuse import entangled
 from .arrays.cut import cut
 from .axes import points_last
+from .chunks import chunked
 from .conditions import Divisors
 from .exponents import split_gaussian, with_powers
 from .factors import rows_first
@@ -92,8 +93,10 @@ def plan(
     if never:
         backward = list(recorded("regrouped", backward, regrouped(backward, forward, never, names_in(joint))))
         forward = list(recorded("divided last", forward, divided_last(forward, never, tensors, names)))
+    in_chunks, wide = chunked(forward, backward, primal.outputs, never) if to in STREAMS else (frozenset(), frozenset())
+    unsaved = {*never, *wide}
     loops = style == "loops"
-    saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, loops, never)
+    saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, loops, unsaved)
     parts = None if every is None else segments(primal, forward, backward, tensors, names, every)
     if parts is not None:
         saved, again = parts.saved(forward, backward, saved, again)
@@ -125,12 +128,12 @@ def plan(
     asked = primal.outputs if partial else ()
     items, turns = steps(forward, asked, tensors, joint.facts, results, parts.forward if parts else None)
     some = planes_of(forward, never, wanted)
-    first = Procedure(primal.inputs, items, (*primal.outputs,), turns, some)
+    first = Procedure(primal.inputs, items, (*primal.outputs,), turns, some, in_chunks)
     results = {g: own.get(g, set()) for g in gradients}
     items, turns = steps(backward, gradients, tensors, joint.facts, results, parts.backward if parts else None)
     saved += parts.checkpoints if parts else ()
     reads = (*saved, *(s for _, s in derivative.seeds))
-    second = Procedure(reads, items, gradients, turns, planes_of(backward, never, gradients))
+    second = Procedure(reads, items, gradients, turns, planes_of(backward, never, gradients), in_chunks)
     if parts:
         backward = [*backward, *second.equations]
     used = {e.target for e in (*forward, *first.equations, *backward)} | set(joint.inputs) | set(joint.outputs)

@@ -123,6 +123,7 @@ class Procedure:
     turns   the temporaries of one turn of a loop, without the axis that counts the turns; the other procedure may have
             the same tensors in full
     planes  what is never stored, and of which two axes it is a plane (`planes`)
+    chunked the products that are computed some rows after the other (`chunks`)
     """
 
     reads: tuple[str, ...]
@@ -130,6 +131,7 @@ class Procedure:
     returns: tuple[str, ...]
     turns: tuple[Tensor, ...] = ()
     planes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    chunked: frozenset[str] = frozenset()
 
     @property
     def equations(self) -> tuple[Equation, ...]:

@@ -49,7 +49,9 @@ def declared(name):
 pytestmark = pytest.mark.usefixtures("triton")
 
 
-@pytest.mark.parametrize("name", ["scaled", "cross_entropy", "layer_norm", "mlp", "causal_attention"])
+@pytest.mark.parametrize("name", [
+    "scaled", "cross_entropy", "layer_norm", "mlp", "causal_attention", "linear_cross_entropy"
+])  # fmt: skip
 def test_kernels_agree_and_are_operators(name):
     """Everything that a check asks: half precision, torch.compile, opcheck, compilation for sm_80 and sm_90."""
     report = sg.check(declared(name), to="triton")
@@ -187,6 +189,73 @@ def test_blocks_that_nobody_sees_are_left_out(condition):
     ahead = f" + {more}" if more else ""
     left_out = [] if more is None else [f"range(0, tl.minimum(m, first + BLOCK_I{ahead}), BLOCK_J)"]
     assert re.findall(r"range\(0, tl.minimum\(.*?\), BLOCK_J\)", text)[:1] == left_out
+
+
+CHUNKS = {  # rows of a product, in chunks of few
+    "distilled": """distilled(x[b,k], w[v,k], g[b,h], u[v,h]):
+        s[i,c] = sum[j](x[i,j]*w[c,j])
+        t[i,c] = sum[j](g[i,j]*u[c,j])
+        p[i,c] = s[i,c] - logsumexp[j](s[i,j])
+        q[i,c] = t[i,c] - logsumexp[j](t[i,j])
+        out = sum[i,c](exp(q[i,c])*(q[i,c] - p[i,c]))/b""",
+    "fitted": """fitted(x[*b,k], w[v,k], t[*b,v]):
+        d[*b,c] = sum[j](x[*b,j]*w[c,j]) - t[*b,c]
+        out = sum[*b,c](d[*b,c]**2)""",
+    "contrasted": """contrasted(x[b,k], g[b,k]):
+        s[i,c] = sum[j](x[i,j]*g[c,j])/0.07
+        out = sum[i](logsumexp[c](s[i,c]) - s[i,i])/b""",
+    "classified": """classified(x[b,k], w[h,k], u[v,h], y[b]: int):
+        a[i,p] = tanh(sum[j](x[i,j]*w[p,j]))
+        z[i,c] = sum[p](a[i,p]*u[c,p])
+        out[i] = logsumexp[c](z[i,c]) - z[i,y[i]]""",
+    "tokens": """tokens(x[b,h,k], w[v,k], y[b,h]: int):
+        z[i,p,c] = sum[j](x[i,p,j]*w[c,j])
+        out = sum[i,p](logsumexp[c](z[i,p,c]) - z[i,p,y[i,p]])/(b*h)""",
+    "numbered": """numbered(x[b,k], w[v,k]):
+        z[i,c] = where(c <= i, sum[j](x[i,j]*w[c,j]), 0)
+        out[i] = i*sum[c](z[i,c]**2)""",
+}
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_rows_in_chunks(name, rng):
+    """Chunks of two rows, and two of which the second one has fewer rows."""
+    f = sg.parse(CHUNKS[name])
+    primal, both = sg.vjp(f).primal, [sg.load(f, to=to, check=False) for to in ("triton", "numpy")]
+    ((_, text),) = sg.generate(f, to="triton", check=False).items()
+    assert text.count("in range(0, b, chunk)") + text.count("in range(0, math.prod(b), chunk)") == 2
+    for b, v, k, h in ((5, 7, 3, 2), (1, 3, 1, 2), (9, 6, 4, 2)):
+        extents = {"b": b, "*b": b, "v": v, "k": k, "h": h}
+        inputs = [rng.standard_normal([extents[s.name] for s in primal.table[x].shape]) for x in primal.inputs]
+        inputs = [rng.integers(0, v, a.shape) if x == "y" else a for x, a in zip(primal.inputs, inputs, strict=True)]
+        seed, results = rng.standard_normal(b), []
+        for one in (*[both[0]] * 3, both[1]):
+            out, saved = one.forward(*inputs)
+            results.append((out, *one.backward(saved, np.resize(seed, out.shape))))
+        for result in results[:3]:
+            for a, e in zip(result, results[3], strict=True):
+                if e is not None:
+                    np.testing.assert_allclose(a, e, rtol=1e-11, atol=1e-12, err_msg=f"{name} {b}")
+
+
+def test_memory_is_that_of_a_chunk():
+    """Nothing that is neither given nor returned has a number for each row and class."""
+    ((_, text),) = sg.generate(library.linear_cross_entropy, to="triton", check=False).items()
+    shapes = re.findall(r"new_(?:empty|zeros)\(\s*\((.*?),?\)", text)
+    assert shapes.count("chunk, c") == 2
+    assert not any({"n", "c"} <= {*s.split(", ")} for s in shapes)
+
+
+@pytest.mark.parametrize("wide, narrow, rows, chunk", [
+    (128_000, 4096, 8192, 256),  # 32 chunks: 256*128000 numbers are about as many as 8192*4096
+    (128_000, 4096, 100, 64),
+    (10_000, 10, 10_000, 512),  # more than 256 tiles
+    (1000, 4096, 8192, 8192),
+    (0, 0, 0, 1),
+])  # fmt: skip
+def test_how_many_rows_a_chunk_has(wide, narrow, rows, chunk):
+    ((path, text),) = sg.generate(library.linear_cross_entropy, to="triton", check=False).items()
+    assert module_from(f"chunk_{path}", text)._chunk(rows, wide, narrow) == chunk
 
 
 SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9)
@@ -356,6 +425,10 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("attention", "mask=mask_p[:, None] & mask_r[None, :]", "mask=mask_p[:, None]"),
     ("causal_attention", "tl.minimum(m, first + BLOCK_I)", "tl.minimum(m, first)"),
     ("causal_attention", "(first // BLOCK_I) * BLOCK_I", "first + BLOCK_I"),
+    ("linear_cross_entropy", "sum_loss.add_", "sum_loss.copy_"),
+    ("linear_cross_entropy", "grad_weight += tl.load", "grad_weight = tl.load"),
+    ("linear_cross_entropy", "stop = min(first + chunk, n)", "stop = min(chunk, n)"),
+    ("linear_cross_entropy", "x[first:stop]", "x"),
     *(
         pytest.param(*row, marks=pytest.mark.longest)  # told by the last of the points
         for row in (

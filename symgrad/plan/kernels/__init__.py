@@ -8,14 +8,16 @@ A kernel is a grid of programs. What is a loop in C is one of three things here:
     flat    rows without lanes: elements by number, a block of them in each program
 
 A sum over rows is one of parts: each program writes its own, and they are added up in one order. Sums of products are
-computed in tiles instead (`tiles`), and what reduces their results along one of its axes in a walk (`streams`).
+computed in tiles instead (`tiles`), and what reduces their results along one of its axes in a walk (`streams`), or in
+chunks of rows (`chunks`).
 """
 
 from __future__ import annotations
 
 from .axes import named_alike
+from .chunks import Turn, in_turns
 from .data import Kernel, Walk
 from .products import Product, product_of
 from .stages import Choice, kernels, picks
 from .streams import Streams
-from .tiles import Tiles, launches
+from .tiles import Tiles

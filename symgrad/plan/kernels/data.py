@@ -35,6 +35,7 @@ class Kernel:
     lanes      the indices that each program has in full; without any, it has a block of rows
     walks      those on which a program takes its lanes in blocks; none where it has them at once
     apart      whether each program has one block of the lanes
+    added      those of the results that are added to what is there
     steps      what is computed, in order; an index has one name in all of them
     results    what is written to memory
     parts      those of the results that are sums over rows, of which each program writes a part
@@ -49,6 +50,7 @@ class Kernel:
     scattered: tuple[str, ...] = ()
     walks: tuple[Walk, ...] = ()
     apart: bool = False
+    added: tuple[str, ...] = ()
 
     @property
     def box(self) -> Box:

@@ -164,7 +164,8 @@ class _Stages:
         if all(not any(map(self._is_data, e.subscripts)) for e in step.equations):
             distinct = {e.subscripts for e in step.equations}
             once = all(writes_once(e, self.facts) or e.reduced for e in step.equations)
-            return not once or len(distinct) > 1 and not disjoint(step.equations, self.facts)
+            if not once or len(distinct) == 1 or disjoint(step.equations, self.facts):
+                return not once
         return any(map(self._is_data, first.subscripts)) or not all(picks(first, e) for e in others)
 
     def _refuse_mixed(self, step: Step) -> None:

@@ -7,7 +7,7 @@ by one of `right`. What is computed of the sums element by element is computed w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from functools import reduce
 
 from ...expr import Const, Expr, Index, apply
@@ -17,7 +17,7 @@ from ..program import Procedure, Program, Step
 from .axes import named_alike
 from .data import Kernel, box_of
 from .products import Product, product_of
-from .stages import Choice, kernels
+from .stages import Choice, kernels, picks
 from .streams import Planes
 
 
@@ -53,18 +53,19 @@ class Tiles(Kernel):
         return tuple(box_of([e for s in self.steps for e in s.equations]).items())
 
 
-def launches(program: Program, procedure: Procedure) -> tuple[Choice, ...]:
+def launches(program: Program, procedure: Procedure, kept: Collection[str] = ()) -> tuple[Choice, ...]:
     """The kernels of forward or of backward in order, those of products among them; as `kernels` without any.
 
     program  without packs: what `flatten` returns
+    kept     what stays in memory; without any, what is returned or saved
     """
+    kept = {*kept} or {*procedure.returns, *(program.saved if procedure is program.forward else ())}
     items = [item for item in procedure.steps if isinstance(item, Step)]
     if len(items) < len(procedure.steps) or not any(map(_is_tiled, items)):
-        return kernels(program, procedure)
+        return kernels(program, procedure, kept)
     named = {i.name for e in procedure.equations for i, _ in e.box}
     alike = named_alike(items, program.names - named, procedure.planes)
     steps = [s for step in alike for s in _by_place(step)]
-    kept = {*procedure.returns, *(program.saved if procedure is program.forward else ())}
     return tuple(_in_order(program, procedure, steps, kept, Planes(steps, procedure.planes)))
 
 
@@ -137,12 +138,15 @@ def _space(step: Step) -> tuple[Set[Index], tuple[Index, Index]]:
 
 
 def _is_beside(step: Step, other: Step) -> bool:
-    """Whether a step has an element for each one of a step of products, computed of what stands at the same place."""
+    """Whether a step has an element for each one of a step of products, computed of what stands at the same place; or
+    adds to the one of a row that data tell."""
     own = {i for i, _ in other.equations[0].shown}
     at = other.equations[0].subscripts
     for e in step.equations:
         read = [s for r in e.reads for s in r.subscripts]
-        if e.reduce != "none" or e.matrix or e.subscripts != at or {i for i, _ in e.box} != own:
+        first = step.equations[0]
+        here = {i for i, _ in e.box} == own if e.subscripts == at else first.subscripts == at and picks(first, e)
+        if e.reduce != "none" or e.matrix or not here:
             return False
         if not all(isinstance(s, (Index, Const)) for s in read):
             return False
