@@ -37,5 +37,9 @@ class Again(TorchFile):
         gradients = named([g for _, g in self.program.derivative.gradients])
         body = sized([d for d in self.sizes_used() if d not in told], tensors)
         body += [*counted(self.backward.counts), py.Unset(tuple(gradients)), *self.body, returned(gradients)]
-        about = ("Return the same gradients in operations of torch, which differentiates them: nothing saved is read.",)
+        about = (
+            "Return the same gradients in operations of torch, which differentiates them.",
+            "",
+            "What kernels have saved is computed again: gradients go through it, too.",
+        )
         return Def(IN_TORCH, tuple(map(Given, given)), body, about)
