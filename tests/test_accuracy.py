@@ -67,6 +67,19 @@ def test_what_is_printed_loses_less_than_what_is_written(text):
         assert after.mean < 1 < before.mean
 
 
+@pytest.mark.parametrize("x, y", [(1e-8, -2.5e-8), (-3.0, -3.0 + 1e-9), (700.0, -50.0), (-1e4, 2.0)])
+def test_a_divided_difference_keeps_its_digits(x, y):
+    """(exp(x) - exp(y))/(x - y) is a quotient that is 0/0 only in the form that the search finds."""
+    code = printed(sg.parse("f(x, y) = (exp(x) - exp(y))/(x - y)"), "numpy").load()
+    out, saved = code.forward(np.array(x), np.array(y))
+    with mp.workdps(60):
+        a, b = mpmath.mpf(x), mpmath.mpf(y)
+        value = (mp.exp(a) - mp.exp(b)) / (a - b)
+        truth = [value, (mp.exp(a) - value) / (a - b), (value - mp.exp(b)) / (a - b)]
+    found = [out, *code.backward(saved, np.array(1.0))]
+    assert list(map(float, found)) == pytest.approx(list(map(float, truth)), rel=1e-14)
+
+
 @pytest.mark.parametrize(
     "text, most",  # where a rounding counts once that would count twice: bits, on average
     [

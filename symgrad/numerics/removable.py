@@ -59,6 +59,7 @@ class Filled(Operator):
             lambda x, y: (apply(filled(slope(body), _slope_name(function), place), x),),
             lambda x: _twin(body, x),
             spell=everywhere(function),
+            inside=(0,) if place == ORIGIN and any(OPS[op].inside for op in operators(body)) else (),
             series=False,
         )
         self = super().__new__(cls, name, row, "slope" if function.startswith("slope_") else "ratio", body)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any
 
-from ..expr import Apply, Const, Expr, Ref, is_exact, operator, values
+from ..expr import ARGUMENT, Apply, Const, Expr, Operator, Ref, is_exact, operator, values
 from ..expr.nodes import COMPARE, OPPOSITE
 from ..later import flint, mp, mpmath, np
 from ..ops import OPS
@@ -257,7 +257,10 @@ def _function(op: str, *args: float) -> float:
             value: Any = compute(*map(flint.arb, args)) if compute else None
             if value.is_finite() and _certain(value):
                 return _double(value)
-    return _by_row(op, *args)
+    found = _by_row(op, *args)
+    if math.isnan(found) and isinstance(op, Operator) and op.formula is not None:  # so far out that digits do not do
+        return value_at(op.formula, {ARGUMENT: args[0]})
+    return found
 
 
 def _by_row(op: str, *args: float) -> float:
@@ -407,6 +410,14 @@ class Sample:
     def means(self, lost: Any) -> Mapping[str, float]:
         """That of each kind of points, in bits."""
         return dict(zip(self.kinds, (self.members @ lost / self._hundreds).tolist(), strict=True))
+
+    def lost_where(self, chosen: Any, lost: Any, weights: Mapping[str, float]) -> Any:
+        """What each of several forms loses at the points that are chosen, in bits: kinds count by their weights, and
+        those that count whole are one together."""
+        sums = lost @ (self.members * chosen).T  # of whole numbers: no library and no order decides
+        whole = sum(weights[kind] == 1 for kind in self.kinds)
+        each = [weights[kind] / (max(whole, 1) if weights[kind] == 1 else 1) for kind in self.kinds]
+        return sum(each[k] * sums[:, k] / self._hundreds[k] for k in range(len(each)))
 
     def equal(self, form: Expr, body: Expr, every: int = 1) -> bool:
         """Whether balls say nothing against it being the same number at (every so many of) the points."""

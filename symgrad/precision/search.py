@@ -7,9 +7,10 @@ somebody wrote is not changed for less than a bit.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, reduce
 from operator import or_
 from typing import Any
@@ -116,7 +117,7 @@ def fewest(
     with np.errstate(all="ignore"):
         sample = Sample(written, leaves, well_scaled, given)
         if not sample.kinds or any(n not in leaves for f in forms for n in values(f) if isinstance(n, Ref)):
-            return first
+            return first  # a local that is not written out, whose value nothing tells
         search = _Search(written, sample, well_scaled, frozenset(shared) - {*leaves})
         costs = [search.price(sample.lost(f), f) for f in forms]
         if dear is not None:
@@ -238,7 +239,7 @@ class _Search:
         self._texts: dict[Term, Expr] = {}  # of forms that are not written as their terms would be
         self._lost: dict[Term, Any] = {}
         self._costs: dict[Term, float] = {}
-        self._sound: dict[Term, bool] = {}
+        self._sound: dict[Expr, bool] = {}
         self.pool: dict[Term, None] = {self.first: None}
         if operations(self.form(self.first), free) >= self.length:
             self._texts[self.first] = body
@@ -293,11 +294,15 @@ class _Search:
     def price(self, lost: Any, form: Expr) -> float:
         """Bits and operations, to two digits; no kind of points is to pay for another. Where people have numbers, none
         is lost, and nothing is divided by 0, be it right in the end."""
-        if (self.sound_at & ((lost >= NOTHING) | self.divides_by_zero(form))).any():
+        if self.fails(lost, form).any():
             return float(NOTHING)
         now, was = self.sample.means(lost), self.means_were
         paid = sum(PAID * WEIGHTS[k] * max(0.0, now[k] - was[k] - WORSE) for k in now)
         return round(_bits(now) + paid + PRICE * operations(form, self.free), 2)
+
+    def fails(self, lost: Any, form: Expr) -> Any:
+        """At which of the points it does, of those that people have."""
+        return self.sound_at & ((lost >= NOTHING) | self.divides_by_zero(form))
 
     def divides_by_zero(self, form: Expr) -> Any:
         """At which of the points it does, in what is chosen there."""
@@ -338,9 +343,13 @@ class _Search:
 
     def sound(self, t: Term) -> bool:
         """Whether balls agree at some of the points."""
-        if t not in self._sound:
-            self._sound[t] = self.sample.equal(self.form(t), self.body, every=8)
-        return self._sound[t]
+        return self.agrees(self.form(t))
+
+    def agrees(self, form: Expr) -> bool:
+        """The same of a form that is written."""
+        if form not in self._sound:
+            self._sound[form] = self.sample.equal(form, self.body, every=8)
+        return self._sound[form]
 
     # forms
 
@@ -382,36 +391,59 @@ class _Search:
     def by_side(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
         than what it takes more, or less than half. Neither calls what is a number in another domain."""
-        if self.sample.guards or self.bits(self.sample.lost(form)) < REGIMES:
+        before = self.sample.lost(form)
+        if self.sample.guards or self.bits(before) < REGIMES:
             return None
         domains = _domains(self.body)
-        ranked = [t for t in self.pool if _domains(self.form(t)) <= domains and self.sound(t)]
+        ranked = [t for t in self.pool if _domains(self.form(t)) <= domains]
         forms = [form, *(f for t in ranked if (f := self.form(t)) is not form)]
-        lost = np.array([self.sample.lost(f) for f in forms])[:, self.sample.whole]
-        prices = np.array([PRICE * operations(f) for f in forms])
-        found: list[Expr] = []
+        wrong = np.array([self.fails(self.sample.lost(f), f) for f in forms])
         leaves = [n for n in values(self.body) if isinstance(n, Ref) and n.name not in self.moderate]
-        for asked in (apply(op, leaf, c) for leaf in leaves for c in (0, 1, -1) for op in ("gt", "ge")):
-            holds = self.sample.doubles.of(asked)[self.sample.whole] != 0
-            if holds.all() or not holds.any():
-                continue
-            best = []
-            for side in (holds, ~holds):
-                costs = prices + lost[:, side].mean(axis=1) / 100
-                near = np.flatnonzero(costs <= costs.min() + NEARLY)
-                best.append(min((forms[k] for k in near), key=self.changed))
-            if best[0] is not best[1]:
-                found.append(apply("select", asked, *best))
-        whole = min(found, key=self.costs, default=None)
-        if whole is None:
-            return None
-        price = self.gain + BOUGHT * (operations(whole) - operations(form))
-        if self.costs(form) - self.costs(whole) < price:
-            return None
-        left, before = (self.bits(self.sample.lost(f)) for f in (whole, form))
-        if 2 * left > before:
+        signs, sizes = (
+            [whole for c in conditions if (whole := self.parted(c, by_size, forms, wrong)) is not None]
+            for conditions, by_size in ((_signs(self.body, leaves), False), (_sizes(leaves), True))
+        )
+        price = dict.fromkeys(sizes, GAIN)  # what a sign tells nearly as well is told by it
+        whole = min((*signs, *sizes), key=lambda f: self.costs(f) + price.get(f, 0.0), default=form)
+        longer = operations(whole, self.free) - operations(form, self.free)
+        saved, left = self.costs(form) - self.costs(whole), self.bits(self.sample.lost(whole))
+        if whole is form or saved < self.gain + BOUGHT * longer or 2 * left > self.bits(before):
             return None
         return whole if self.sample.equal(whole, self.body) else None
+
+    def parted(self, asked: Expr, by_size: bool, forms: Sequence[Expr], wrong: Any) -> Expr | None:
+        """The best of the forms where a condition holds, and the best where not; by size, where the first is no number
+        somewhere; by which of two numbers is larger, where one of the best is none. `wrong` says where forms fail."""
+        lost = np.array([self.sample.lost(f) for f in forms])
+        whole = self.sample.whole
+        holds = self.sample.doubles.of(asked) != 0
+        there = holds if by_size else holds[whole]
+        of_two = by_size and not is_exact(asked.args[1])
+        if there.all() or not there.any() or by_size and not of_two and not (lost[0] >= NOTHING).any():
+            return None
+        prices = np.array([PRICE * operations(f, self.free) for f in forms])
+        best = [
+            self.cheapest(forms, prices + self.on_side(lost, side, by_size) + NOTHING * (wrong & side).any(axis=1))
+            for side in (holds, ~holds)
+        ]
+        needed = not of_two or any((self.sample.lost(f)[whole] >= NOTHING).any() for f in best)
+        return _joined(asked, *best) if best[0] is not best[1] and needed else None
+
+    def on_side(self, lost: Any, side: Any, by_size: bool) -> Any:
+        """The bits that forms lose on one side: at points that people have, and all over the range if it is one by
+        size."""
+        if by_size:
+            return self.sample.lost_where(side, lost, WEIGHTS)
+        here = side & self.sample.whole
+        return lost[:, here].mean(axis=1) / 100 if here.any() else np.zeros(len(lost))
+
+    def cheapest(self, forms: Sequence[Expr], costs: Any) -> Expr:
+        """Of forms that balls do not contradict; where several cost nearly the same, the one that has most of what is
+        there."""
+        order = [int(k) for k in np.argsort(costs, kind="stable")]
+        least = next(k for k in order if self.agrees(forms[k]))
+        near = (k for k in order if costs[least] <= costs[k] <= costs[least] + NEARLY)
+        return min((forms[k] for k in near if self.agrees(forms[k])), key=self.changed)
 
     def changed(self, form: Expr) -> int:
         """How many operations of a form are not in the one that is there."""
@@ -556,6 +588,30 @@ def _bits(means: Mapping[str, float]) -> float:
     more = {k: max(0.0, m - ENOUGH) for k, m in means.items()}
     whole = [m for k, m in more.items() if WEIGHTS[k] == 1]
     return sum(whole) / max(len(whole), 1) + sum(WEIGHTS[k] * m for k, m in more.items() if WEIGHTS[k] != 1)
+
+
+def _signs(body: Expr, leaves: Sequence[Expr]) -> Iterator[Expr]:
+    """Conditions by which two forms may part: on which side of 0, 1 or -1 a number is, and the sign of a difference."""
+    yield from (apply(op, leaf, c) for leaf in leaves for c in (0, 1, -1) for op in ("gt", "ge"))
+    differences = (n.args for n in values(body) if isinstance(n, Apply) and n.op == "sub")
+    yield from (apply("gt", a, b) for a, b in differences if a in leaves and b in leaves)
+
+
+def _sizes(leaves: Sequence[Expr]) -> Iterator[Expr]:
+    """The same by size: whether a number is large, and which of two is larger."""
+    yield from (apply("gt", apply("abs", leaf), 1) for leaf in leaves)
+    yield from (apply("gt", apply("abs", a), apply("abs", b)) for a, b in itertools.combinations(leaves, 2))
+
+
+def _joined(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """where(c, f(a), f(b)) as f(where(c, a, b)), where that is all in which they differ."""
+    if isinstance(then, Apply) and isinstance(otherwise, Apply) and then.op == otherwise.op and then.op != "select":
+        other = [k for k, (a, b) in enumerate(zip(then.args, otherwise.args, strict=True)) if a is not b]
+        if len(other) == 1:
+            args = list(then.args)
+            args[other[0]] = _joined(condition, then.args[other[0]], otherwise.args[other[0]])
+            return apply(then.op, *args)
+    return apply("select", condition, then, otherwise)
 
 
 def _domains(form: Expr) -> set[str]:

@@ -16,6 +16,7 @@ from ..precision.orders import differences_first
 from ..precision.search import DERIVED, LARGEST
 from ..records import replace
 from .powers import double_angles
+from .products import shared_in_front
 from .results import by_result
 from .reuse import with_reuse
 from .singular import filled_sums
@@ -62,7 +63,7 @@ def with_cancelled(
             other = None if written is None else written.body(e)
             if other is not None and other is not body:
                 again = _or(better(other, well_scaled, shared, DERIVED), other)
-                form = best = fewest((best, again), other, well_scaled, shared)
+                form = best = fewest((best, shared_in_front(best), again), other, well_scaled, shared)
             known = dict[Expr, Expr](results)
             spoken = (f for b in (best, body) for f in by_result(b, results))
             form = next(

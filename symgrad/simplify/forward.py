@@ -37,7 +37,7 @@ from ..records import replace
 from .domain import in_domain
 from .exponentials import by_exponentials
 from .normalised import with_normalised
-from .singular import with_filled
+from .singular import filled_quotients, with_filled
 from .softmax import softmax
 from .table import OF_INPUTS, SCALED, STABLE, Identity, stable_form
 from .tails import by_tails
@@ -237,6 +237,7 @@ def _with_fewest_lost(function: Function) -> Function:
     for e in function.statements:
         searched = e.matrix is None and all(r.name in known for r in e.reads)
         form = better(e.body, scaled) if searched else None
+        form = None if form is None else filled_quotients(form, scaled)  # (exp(x) - exp(y))/(x - y) is one only now
         statements.append(e if form is None else e.with_body(form))
     return replace(function, statements=tuple(statements))
 

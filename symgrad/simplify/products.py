@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..expr import Expr, Ref, ref, substitute
+from ..expr import Expr, Ref, factors, fraction, operator, product, ref, signed_total, substitute, terms_of, transform
 from ..records import dataclass
 from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
 from .normal import times as product_of
@@ -49,3 +49,22 @@ class Product:
                     ).items()
                     return merge(left, mine)
         return monomial
+
+
+def shared_in_front(form: Expr) -> Expr:
+    """g*exp(y)*a - g*exp(y)*b as g*exp(y)*(a - b): a number where exp(y) has overflowed."""
+    return transform(form, _shared_in_front)
+
+
+def _shared_in_front(node: Expr) -> Expr:
+    terms = [(factors(t), sign) for t, sign in terms_of(node)] if operator(node) in ("add", "sub") else []
+    sides = [above for (above, _), _ in terms]
+    shared = list[Expr]()
+    for f in list(sides[0]) if sides else []:
+        if all(f in above for above in sides):
+            shared.append(f)
+            for above in sides:
+                above.remove(f)
+    if not shared:
+        return node
+    return product([*shared, signed_total((fraction(*sides), sign) for sides, sign in terms)])

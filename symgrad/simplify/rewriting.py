@@ -41,6 +41,7 @@ from ..ir import (
     unconstrained_indices,
 )
 from ..ops import OPS
+from ..ops.row import nonzero, unguarded_divisor
 from ..records import dataclass, replace
 from .match import Binding, head_of, match
 from .normal import UNIT, Atom, Monomial, Normal, Poly, Rational, Sum, TooLarge, inverse, mentions, plus, times, whole
@@ -187,6 +188,9 @@ class Rewriting:
         def tidy(node: Expr) -> Expr:
             if not (isinstance(node, Apply) and node.op == "select"):
                 return node
+            divisor = unguarded_divisor(node)
+            if divisor is not None:  # what is asked stays what is divided by
+                return nonzero(self._branch(divisor))
             condition, then, otherwise = node.args
             (otherwise,) = untied(condition, [otherwise])
             return select(condition, self._branch(then), self._branch(otherwise))

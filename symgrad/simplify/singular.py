@@ -107,6 +107,11 @@ def filled_sums(body: Expr, numbers: Collection[str]) -> Expr | None:
     return None if found is body else found
 
 
+def filled_quotients(body: Expr, numbers: Collection[str]) -> Expr:
+    """`body` with the quotients in it filled that are 0/0 at a point; `numbers` as in `filled_sums`."""
+    return outermost(body, _Filling(numbers, lambda u: None).quotient)
+
+
 def _may_divide(node: Expr) -> bool:
     """Whether a quotient or a negative power stands at `node`."""
     exponent = base_of(node)[1]
@@ -193,6 +198,9 @@ class _Filling:
                         found[node.args[0]] = None
         inputs = {r for t, _ in terms for r in refs(t) if r.name not in self.numbers}
         yield from [*inputs][:1] if len(inputs) == 1 else [*found][:CHOICES]
+
+    def quotient(self, node: Expr) -> Expr | None:
+        return self._product(node) if isinstance(node, Apply) else None
 
     def _product(self, node: Apply) -> Expr | None:
         """A quotient as a filled function times what does not depend on its variable."""

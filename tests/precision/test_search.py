@@ -27,6 +27,8 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "(1 + x)**y - 1": "compoundm1(x, y)",
     "x**y - 1": "powm1(x, y)",
     "-x + root_of_sum(x, y, 1)": "where(x > 0, y / (root_of_sum(x, y, 1) + x), -x + root_of_sum(x, y, 1))",
+    "x**4/(1 + x**4)": "where(abs(x) > 1, 1 / (1 + 1 / x**4), x**4 / (1 + x**4))",
+    "(exp(x) - exp(y))/(x - y)": "where(x > y, exp(x) * expm1(y - x) / (y - x), expm1(x - y) / (x - y) * exp(y))",
 }
 
 
@@ -38,4 +40,3 @@ def form(text):
 @pytest.mark.parametrize("text", FORMS)
 def test_form(text):
     assert form(text) == FORMS[text]
-
