@@ -169,6 +169,18 @@ where((q - 1) * d[i] > q * d[i], q - 1, q))
         grad_x[i,j] = (grad_normalized[i, j] - normalized[i, j] * row_mean[i]) / sqrt_mean_x[i]
         grad_gain[j] = sum[i](grad_output[i, j] * normalized[i, j])
     """,
+    # under the condition of `own`, it is a number
+    """counted(x[n], m[n]: int) -> out:
+        own[i] = where(m[i] > 0, 1, 0)
+        out = sum[i](where(m[i] > 0, own[i]*x[i]**2, 0))/sum[i](own[i])""": """
+        grad_total = grad_output / sum_own
+        grad_x[i] = where(m[i] > 0, 2 * grad_total * x[i], 0)
+    """,
+    """otherwise(x[n], m[n]: int) -> out:
+        own[i] = where(m[i] > 0, x[i], 2)
+        out = sum[i](where(m[i] > 0, x[i], own[i]*exp(x[i])))""": """
+        grad_x[i] = where(m[i] > 0, grad_output, 2 * grad_output * exp(x[i]))
+    """,
 }
 
 

@@ -124,7 +124,8 @@ class TorchExpressions(Expressions):
                     return method(like, "new_zeros", shape(extents), **option)
                 return method(like, "new_full", shape(extents), tree(value), **option)
             case arrays.Real(base=base) if not plain_number(base):
-                return method(tree(base), "to", self.dtype)
+                counts = isinstance(base, arrays.Reduce) and base.kind == "sum" and _condition(base.base) is not None
+                return tree(base) if counts else method(tree(base), "to", self.dtype)
             case Copy(base):
                 return method(tree(base), "clone")
         return super()._node(node, tree)

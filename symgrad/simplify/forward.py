@@ -17,6 +17,7 @@ from ..expr import (
     Expr,
     Index,
     Ref,
+    apply,
     factors,
     index,
     indices,
@@ -117,13 +118,33 @@ def _unconditional(function: Function) -> Function:
 
 
 def _constants(function: Function) -> Function:
-    """A local that is one number everywhere is that number where it is read."""
+    """A local that is one number everywhere is that number where it is read; and so is one that is a number where a
+    condition holds, where it is read under that: own in where(c, own*x, 0), if it is where(c, 1, 0)."""
     numbers = {name: e.body for name, e in function.elementwise.items() if isinstance(e.body, Const)}
+    chosen = {name: e for name, e in function.elementwise.items() if _is_number_somewhere(e.body)}
+
+    def under(condition: Expr, branch: int, node: Expr) -> Expr:
+        if not isinstance(node, Ref) or node.name not in chosen:
+            return node
+        own = chosen[node.name]
+        body = substitute(own.body, dict(zip(own.subscripts, node.subscripts, strict=True)))
+        found = body.args[1 + branch] if isinstance(body, Apply) and body.args[0] is condition else node
+        return found if isinstance(found, Const) else node
 
     def rewrite(node: Expr) -> Expr:
-        return numbers.get(node.name, node) if isinstance(node, Ref) else node
+        if isinstance(node, Ref):
+            return numbers.get(node.name, node)
+        if not (chosen and isinstance(node, Apply) and node.op == "select"):
+            return node
+        condition, *branches = node.args
+        known = [transform(b, partial(under, condition, k)) for k, b in enumerate(branches)]
+        return apply("select", condition, *known)
 
-    return _each_node(rewrite)(function) if numbers else function
+    return _each_node(rewrite)(function) if numbers or chosen else function
+
+
+def _is_number_somewhere(body: Expr) -> bool:
+    return isinstance(body, Apply) and body.op == "select" and any(isinstance(b, Const) for b in body.args[1:])
 
 
 # equal reductions, copies, invariants, dead equations
