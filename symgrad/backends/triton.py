@@ -198,12 +198,14 @@ class _File(OperatorFile):
 
     def empty(self, tensor: Tensor, like: Name, *flags: Expression) -> Expression:
         """Memory: of what is computed on the way in the type in which kernels compute."""
+        found = self._memory(tensor, like, *flags)
+        return self._zeros(found, like) if tensor.name in self._unfilled else found
+
+    def _memory(self, tensor: Tensor, like: Name, *flags: Expression) -> Expression:
         found = super().empty(tensor, like, *flags)
         assert isinstance(found, py.Call)
         if tensor.dtype == Dtype.REAL and tensor.name not in (*self.primal.outputs, *self.gradient_names.values()):
             found = replace(found, arguments=(*found.arguments, py.Keyword("dtype", call("_precision", like))))
-        if tensor.name in self._unfilled:
-            return self._zeros(found, like)
         return found
 
     @staticmethod
@@ -214,16 +216,22 @@ class _File(OperatorFile):
 
     @cached_property
     def _unfilled(self) -> set[str]:
-        """The results of which kernels do not write every element."""
+        """What kernels do not write every element of, be it in all turns of the loop over chunks."""
         found = set()
-        for text in (t for which in PAIR for t in self.texts[which]):
-            for step in text.kernel.steps:
-                one = {e.subscripts: replace(e, where=None, when=()) for e in reversed(step.equations)}
-                plain = {s: e for s, e in one.items() if not any(r.name in self.flat.table for x in s for r in refs(x))}
-                if step.target not in text.kernel.scattered and not covers(
-                    plain.values(), text.around.table[step.target].shape
-                ):
-                    found.add(step.target)
+        for which in PAIR:
+            turn = self.turns[which]
+            rows = {} if turn is None else {ref(turn.rows): turn.chunks.extent}
+            for text in self.texts[which]:
+                for step in text.kernel.steps:
+                    one = {e.subscripts: replace(e, where=None, when=()) for e in reversed(step.equations)}
+                    plain = [
+                        replace(e, box=tuple((i, substitute(n, rows)) for i, n in e.box))
+                        for s, e in one.items()
+                        if not any(r.name in self.flat.table for x in s for r in refs(x))
+                    ]
+                    shape = self.flat.table[step.target].shape
+                    if step.target not in text.kernel.scattered and not covers(plain, shape):
+                        found.add(step.target)
         return found
 
     # launches
@@ -270,25 +278,25 @@ class _File(OperatorFile):
         extent = self._size(chunks.extent)
         taken = call("_chunk", extent, self._size(chunks.wide), self._size(chunks.narrow))
         memory: list[py.Statement] = [Assign(chunk, taken)]
+        zeroed: list[py.Statement] = []
         copies: list[py.Statement] = []
         written = dict.fromkeys(n for t in self.texts[which] if id(t.kernel) in self.inside for n in t.kernel.results)
         for name in written:
             own, tensor = Name(name), self.program.table[name]
             if name in turn.totals and self._is_result(name):
-                total = Name(total_of(name))
-                lines: list[py.Statement] = [Assign(total, call("_total", own, REAL))]
-                copied: list[py.Statement] = [Do(method(own, "copy_", total))]
-                memory += self._asked(name, lines)
-                copies += self._asked(name, copied)
+                total = Name(total_of(name))  # of a gradient that is not needed it is empty, too
+                memory.append(Assign(total, call("_total", own, REAL)))
+                copies.append(Do(method(own, "copy_", total)))
             elif name in turn.totals:
                 memory.append(Assign(own, self._zeros(self.empty(tensor, like), like)))
             elif not self._is_result(name) and name in turn.kept:
                 memory.append(Assign(own, self.empty(tensor, like)))
             elif not self._is_result(name):
                 shape = (ref(turn.chunk), *self.flat.table[name].shape[1:])
-                memory.append(Assign(own, self.empty(replace(tensor, shape=shape), like)))
+                memory.append(Assign(own, self._memory(replace(tensor, shape=shape), like)))
+                zeroed += [Do(method(own, "zero_"))] if name in self._unfilled else []  # of the turn before
         last = call("min", Operation("add", (first, chunk)), extent)
-        body = [Assign(stop, last), Assign(rows, Operation("sub", (stop, first)))]
+        body = [Assign(stop, last), Assign(rows, Operation("sub", (stop, first))), *zeroed]
         return memory, py.For(first, call("range", py.integer(0), extent, chunk), body), copies
 
     def _is_result(self, name: str) -> bool:
@@ -365,14 +373,17 @@ class _File(OperatorFile):
         serves = {g for s in kernel.steps if s.target in kernel.results for g in s.serves}
         under = serves if serves < {*self.gradient_names.values()} else set()
         for name in kernel.parts:
-            lines.append(Assign(Name(parts_of(name)), self._parts(kernel, name, like)))
+            lines.append(Assign(Name(parts_of(name)), self._parts(text, name, like)))
             (how,) = {e.reduce for s in kernel.steps if s.target == name for e in s.equations}
             rest = 1 if self._by_program(kernel, name) else len(kernel.rows) - len(kernel.left(name))
             axes = py.integer(0) if rest == 1 else py.Several(tuple(map(py.integer, range(rest))))
             total = method(Name(parts_of(name)), REDUCED.get(how, how), dim=axes)
-            if self.program.table[name].shape != self.flat.table[name].shape:  # a pack has its axes again
-                total = method(total, "view", py.Attribute(Name(name), "shape"))
             home = self._argument(name, text, which)
+            in_full = self.flat.table[name].shape == text.around.table[name].shape  # a slice of rows has no pack
+            if in_full and self.program.table[name].shape != self.flat.table[name].shape:  # a pack has its axes again
+                total = method(total, "view", py.Attribute(Name(name), "shape"))
+            if name in kernel.added and self.program.table[name].dtype != Dtype.REAL and not self._is_result(name):
+                total = method(total, "to", py.Attribute(home, "dtype"))
             set_or_add = "add_" if name in kernel.added else "copy_"
             copied: list[py.Statement] = [Do(method(home, set_or_add, total))]
             after += copied if under == {name} else self._asked(name, copied)
@@ -394,13 +405,14 @@ class _File(OperatorFile):
         """Whether there is one part of a sum for each program; else there is one for each row."""
         return kernel.flat or kernel.strided and kernel.sums_all(name)
 
-    def _parts(self, kernel: Kernel, name: str, like: Name) -> Expression:
+    def _parts(self, text: KernelText, name: str, like: Name) -> Expression:
         """Memory for the parts of a sum."""
+        kernel = text.kernel
         left = kernel.left(name)
         before: list[Expression] = [Word("programs")]
         if not self._by_program(kernel, name):
             before = [self._size(extent) for i, extent in kernel.rows if (i, extent) not in left]
-        shape = py.Several((*before, *map(self._size, self.flat.table[name].shape)))
+        shape = py.Several((*before, *map(self._size, text.around.table[name].shape)))
         return method(like, "new_empty", shape, dtype=REAL)
 
     def _asked(self, name: str, lines: list[py.Statement]) -> list[py.Statement]:

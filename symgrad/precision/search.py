@@ -413,13 +413,15 @@ class _Search:
 
     def parted(self, asked: Expr, by_size: bool, forms: Sequence[Expr], wrong: Any) -> Expr | None:
         """The best of the forms where a condition holds, and the best where not; by size, where the first is no number
-        somewhere; by which of two numbers is larger, where one of the best is none. `wrong` says where forms fail."""
+        somewhere, as inf/inf is none (one that is inf too early says at least that it is large); by which of two
+        numbers is larger, where one of the best is lost. `wrong` says where forms fail."""
         lost = np.array([self.sample.lost(f) for f in forms])
         whole = self.sample.whole
         holds = self.sample.doubles.of(asked) != 0
         there = holds if by_size else holds[whole]
         of_two = by_size and not is_exact(asked.args[1])
-        if there.all() or not there.any() or by_size and not of_two and not (lost[0] >= NOTHING).any():
+        no_number = np.isnan(self.sample.doubles.of(forms[0])).any()
+        if there.all() or not there.any() or by_size and not of_two and not no_number:
             return None
         prices = np.array([PRICE * operations(f, self.free) for f in forms])
         best = [

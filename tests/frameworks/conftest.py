@@ -45,8 +45,7 @@ def triton(pytestconfig, torch):
 
 @pytest.fixture(scope="session")
 def jax(pytestconfig):
-    """JAX, in 64 bits; XLA compiles in three quarters of the time without LLVM's optimisations of machine code."""
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+    """JAX, in 64 bits."""
     module = framework("jax", pytestconfig)
     module.config.update("jax_enable_x64", True)
     return module
