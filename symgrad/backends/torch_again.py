@@ -28,18 +28,18 @@ class Again(TorchFile):
         """The optional inputs of which it asks whether they are given."""
         return self._flags()
 
-    def function(self, given: Sequence[Name | Word], told: Sequence[str], tensors: Sequence[Tensor]) -> Def:
+    def function(
+        self, given: Sequence[Name | Word], told: Sequence[str], tensors: Sequence[Tensor], anew: bool
+    ) -> Def:
         """What takes the arguments of the operator.
 
+        anew     whether some of them are computed by forward, and here again
         told     the sizes among them
         tensors  those that are always there, and tell the others
         """
         gradients = named([g for _, g in self.program.derivative.gradients])
         body = sized([d for d in self.sizes_used() if d not in told], tensors)
         body += [*counted(self.backward.counts), py.Unset(tuple(gradients)), *self.body, returned(gradients)]
-        about = (
-            "Return the same gradients in operations of torch, which differentiates them.",
-            "",
-            "What kernels have saved is computed again: gradients go through it, too.",
-        )
-        return Def(IN_TORCH, tuple(map(Given, given)), body, about)
+        about = ["Return the same gradients in operations of torch, which differentiates them."]
+        about += ["", "What kernels have saved is computed again: gradients go through it, too."] if anew else []
+        return Def(IN_TORCH, tuple(map(Given, given)), body, tuple(about))

@@ -224,7 +224,8 @@ class OperatorFile(PythonModule, ABC):
     def twin(self) -> Def:
         """Backward in operations of torch: it takes what the operator takes."""
         assert self.again is not None
-        return self.again.function([*self.kept, NEEDS], self.kept_sizes, self._telling())
+        anew = not {*self.hidden}.isdisjoint(self.saved)
+        return self.again.function([*self.kept, NEEDS], self.kept_sizes, self._telling(), anew)
 
     def need(self, name: str) -> Expression:
         """Whether the gradient of an input is needed."""

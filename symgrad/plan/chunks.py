@@ -152,7 +152,9 @@ class _Chunks:
         """The extent of rows, how many elements of the first product a row has, and of its factor; the axes of both."""
         name = next(n for n in self.groups if n in self.roots)
         es = self.groups[name]
-        row, factor = _rows_of_product(es)  # type: ignore[misc]  # it is one
+        found = _rows_of_product(es)
+        assert found is not None, "a root is a product"
+        row, factor = found
         box = {i: n for e in es for i, n in e.box}
         wide, narrow = (
             product(n for i, n in box.items() if i is not row and i in indices(*some))
