@@ -1,10 +1,11 @@
-"""The sine of a double angle as one."""
+"""Products that are one function: the sine of a double angle, and a power beside its base."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from ..expr import (
+    ONE,
     TWO,
     Expr,
     apply,
@@ -43,3 +44,27 @@ def _of_half(f: Expr) -> bool:
         return False
     (u,) = f.args
     return operator(u) == "div" and u.args[1] is TWO
+
+
+def joined_powers() -> Callable[[Expr], Expr]:
+    """Writes u * u**(v - 1) as u**v: the slope of a power, where that of its base is a multiple of the base. Where u is
+    0 and v between 0 and 1 the product is 0 * oo."""
+
+    def rewrite(node: Expr) -> Expr:
+        if operator(node) not in ("mul", "div") or not sided(node)[0]:
+            return node
+        above, below = factors(node)
+        for f in above:
+            if _one_less(f) and f.args[0] in above:
+                above[above.index(f)] = f.args[0] ** f.args[1].args[0]
+                above.remove(f.args[0])
+                return fraction(above, below)
+        return node
+
+    sided = sided_by("mul", "div", _one_less)
+    return transformer(rewrite)
+
+
+def _one_less(f: Expr) -> bool:
+    """Whether it is a power with the exponent v - 1."""
+    return operator(f) == "pow" and operator(f.args[1]) == "sub" and f.args[1].args[1] is ONE

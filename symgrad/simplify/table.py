@@ -30,6 +30,7 @@ from ..ir import Derivative, Equation, applied
 from ..ops.row import unguarded_divisor
 from ..records import dataclass
 from .match import match
+from .powers import joined_powers
 
 U, V, W = ref("?u"), ref("?v"), ref("?w")
 VARIABLES: frozenset[Expr] = frozenset({U, V, W})
@@ -162,7 +163,8 @@ def without_opposites(node: Expr) -> Expr:
 
 def with_stable_slopes(derivative: Derivative) -> list[Equation]:
     """The gradient equations in stable form, where that is spoken in inputs: backward has those, and what else a
-    function is applied to would have to be saved beside its result. What forward divides by is not 0: no guard."""
+    function is applied to would have to be saved beside its result. What forward divides by is not 0: no guard. A power
+    is joined with its base."""
     inputs = derivative.primal.inputs
     divisors = {d.key for e in derivative.primal.statements for d in _divisors(e.body)}
 
@@ -170,7 +172,8 @@ def with_stable_slopes(derivative: Derivative) -> list[Equation]:
         bare = unguarded_divisor(node)
         return bare if bare is not None and bare.key in divisors else node
 
-    stabilized = (stable_form(e.body, SLOPES, inputs) for e in derivative.equations)
+    joined = joined_powers()
+    stabilized = (stable_form(joined(e.body), SLOPES, inputs) for e in derivative.equations)
     bodies = (transform(body, unguarded, only={"select"}) for body in stabilized)
     return [e.with_body(body) for e, body in zip(derivative.equations, bodies, strict=True)]
 
