@@ -11,6 +11,7 @@ import sympy
 from mpmath import mp
 
 import symgrad as sg
+from symgrad.library.losses import focal_loss
 from symgrad.verify.accuracy import bits_lost
 
 FAR = (1.3e-280, -2.1e-130, 3.3e-7, 1.7, -5.9e4, 7.7e140, -4.1e290)
@@ -141,3 +142,16 @@ def test_a_form_divides_by_nothing_that_is_zero(to):
     loaded = sg.load(sg.parse("f(x, w) = sqrt(1 + where(w > 0.5, w, x)**2) - abs(x)"), to=to)
     x, w = np.array([0.0, 0.0]), np.array([0.25, 0.75])
     assert [g.tolist() for g in loaded.backward(loaded.forward(x, w)[1], np.ones(2))] == [[0, 0], [0, 0.6]]
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 1.0, 2.0])
+def test_a_power_of_what_vanishes_has_the_slope_of_its_logarithm(gamma, to):
+    """A slope of gamma*s**(gamma - 1) times one of s*(1 - s) is that of gamma*s**gamma: where s is 0, no 0*oo."""
+    loaded = sg.load(focal_loss, to=to)
+    logits, target = np.array([800.0, -0.5, 3.0]), np.ones(3)
+    _, saved = loaded.forward(logits, target, gamma=gamma)
+    with mp.workdps(30):
+        s = [1 / (1 + mp.exp(x)) for x in logits]
+        truths = [-(p**gamma) * (p - gamma * (1 - p) * mp.log1p(-p)) / 3 for p in s]
+    np.testing.assert_allclose(loaded.backward(saved)[0], np.array(truths, dtype=float), rtol=1e-13, atol=1e-300)
