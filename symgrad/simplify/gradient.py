@@ -51,6 +51,7 @@ from .domain import known_in
 from .forward import equal_once, without_dead
 from .normal import Normal, TooLarge
 from .numbers import with_numbers_joined
+from .powers import with_powers_joined
 from .reuse import added_up, entangled, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
@@ -79,15 +80,16 @@ def simplify(derivative: Derivative, beside: Derivative | None = None) -> Deriva
     sharing = entangled(derivative.equations, LARGE)
     filled = with_filled(derivative.function, own, sharing) if own else derivative.function
     derivative = replace(derivative, function=rewritten("removable singularities", given, filled))
-    slopes = known_in(derivative.function, with_stable_slopes(derivative))
-    found = _simplified(derivative, noted("slopes in stable form", derivative.equations, slopes))
+    joined = noted("powers joined", derivative.equations, with_powers_joined(derivative.equations))
+    slopes = known_in(derivative.function, with_stable_slopes(joined, derivative.primal))
+    found = _simplified(derivative, noted("slopes in stable form", joined, slopes))
     function = rewritten("cheapest form", derivative.function, found.function)
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside))
     gradients = [t for t in function.writers if t not in derivative.primal.writers]
-    joined = with_numbers_joined(function.statements, gradients, function.outputs)
-    function = rewritten("numbers joined", function, replace(function, statements=tuple(joined)))
+    numbers = with_numbers_joined(function.statements, gradients, function.outputs)
+    function = rewritten("numbers joined", function, replace(function, statements=tuple(numbers)))
     asked = tuple(_asked_once(e, function.table) if e.target in own else e for e in function.statements)
     function = rewritten("conditions asked once", function, replace(function, statements=asked))
     function = rewritten("equal reductions once", function, equal_once(function))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..expr import (
     ONE,
@@ -14,6 +14,7 @@ from ..expr import (
     operator,
     transformer,
 )
+from ..ir import Equation
 from ..precision.orders import sided_by
 
 
@@ -46,9 +47,9 @@ def _of_half(f: Expr) -> bool:
     return operator(u) == "div" and u.args[1] is TWO
 
 
-def joined_powers() -> Callable[[Expr], Expr]:
-    """Writes u * u**(v - 1) as u**v: the slope of a power, where that of its base is a multiple of the base. Where u is
-    0 and v between 0 and 1 the product is 0 * oo."""
+def with_powers_joined(equations: Sequence[Equation]) -> list[Equation]:
+    """With u**v for u * u**(v - 1), the slope of a power where that of its base is a multiple of the base. Where u is 0
+    and v between 0 and 1 the product is 0 * oo."""
 
     def rewrite(node: Expr) -> Expr:
         if operator(node) not in ("mul", "div") or not sided(node)[0]:
@@ -62,7 +63,8 @@ def joined_powers() -> Callable[[Expr], Expr]:
         return node
 
     sided = sided_by("mul", "div", _one_less)
-    return transformer(rewrite)
+    joined = transformer(rewrite)
+    return [e.with_body(joined(e.body)) for e in equations]
 
 
 def _one_less(f: Expr) -> bool:

@@ -34,6 +34,8 @@ REASONS: Mapping[str, str] = {
     "on demand": "A value that is asked for only under a condition is computed only there.",
     # J^T v, in the order of `simplify`
     "without idle axes": "What is the same all along an axis is computed once for the axis.",
+    "powers joined": "The slope of a power u**v has one power less of u, and is multiplied by u again: that is u**v, "
+    "also where u is 0 and the lower power infinite.",
     "slopes in stable form": "1 less something that is nearly 1 loses its digits; the same slope as a function of its "
     "own keeps them.",
     "copies in place": "What is only a copy of something is read where that stands.",

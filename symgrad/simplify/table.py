@@ -26,11 +26,10 @@ from ..expr import (
     transform,
     transformer,
 )
-from ..ir import Derivative, Equation, applied
+from ..ir import Equation, Function, applied
 from ..ops.row import unguarded_divisor
 from ..records import dataclass
 from .match import match
-from .powers import joined_powers
 
 U, V, W = ref("?u"), ref("?v"), ref("?w")
 VARIABLES: frozenset[Expr] = frozenset({U, V, W})
@@ -161,21 +160,19 @@ def without_opposites(node: Expr) -> Expr:
     return node if len(left) == len(terms) else signed_total(left)
 
 
-def with_stable_slopes(derivative: Derivative) -> list[Equation]:
+def with_stable_slopes(equations: Sequence[Equation], primal: Function) -> list[Equation]:
     """The gradient equations in stable form, where that is spoken in inputs: backward has those, and what else a
-    function is applied to would have to be saved beside its result. What forward divides by is not 0: no guard. A power
-    is joined with its base."""
-    inputs = derivative.primal.inputs
-    divisors = {d.key for e in derivative.primal.statements for d in _divisors(e.body)}
+    function is applied to would have to be saved beside its result. What forward divides by is not 0: no guard."""
+    inputs = primal.inputs
+    divisors = {d.key for e in primal.statements for d in _divisors(e.body)}
 
     def unguarded(node: Expr) -> Expr:
         bare = unguarded_divisor(node)
         return bare if bare is not None and bare.key in divisors else node
 
-    joined = joined_powers()
-    stabilized = (stable_form(joined(e.body), SLOPES, inputs) for e in derivative.equations)
+    stabilized = (stable_form(e.body, SLOPES, inputs) for e in equations)
     bodies = (transform(body, unguarded, only={"select"}) for body in stabilized)
-    return [e.with_body(body) for e, body in zip(derivative.equations, bodies, strict=True)]
+    return [e.with_body(body) for e, body in zip(equations, bodies, strict=True)]
 
 
 def _divisors(body: Expr) -> Iterator[Expr]:
