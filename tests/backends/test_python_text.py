@@ -36,8 +36,8 @@ LINES = [
     # no guard of what divides on every path, or is at least 1, and no condition on an option that is a factor
     ("nll_loss", "numpy", "- sum_loss * grad_output / sum_own**2"),
     # a sigmoid that is read in a power and beside it has a name
-    ("focal_loss", "numpy", "grad_output * sigmoid_x * sigmoid_x**gamma / math.prod(batch)"),
-    ("focal_loss", "torch", "grad_output * sigmoid_x * sigmoid_x**gamma / math.prod(batch)"),
+    ("focal_loss", "numpy", "sigmoid_x**gamma * (sigmoid_x + gamma * softplus_x * (1 - sigmoid_x))"),
+    ("focal_loss", "torch", "sigmoid_x**gamma * (sigmoid_x + gamma * softplus_x * (1 - sigmoid_x))"),
 ]
 
 
