@@ -10,7 +10,7 @@ from ..expr.sizes import equal, tidy
 from ..ops import OPS
 from ..plan.arrays.below import below, plain_number, sizes_in, sizes_of
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, tops
-from ..plan.arrays.tree import ALL, Array, Copy, Einsum, Elementwise, Item, MatMul, SizeOf, Take, Var, Wide
+from ..plan.arrays.tree import ALL, Array, Copy, Einsum, Elementwise, Item, MatMul, Reduce, SizeOf, Take, Var, Wide
 from ..source import python as py
 from ..source.python import Attribute, Def, Element, Expression, Given, If, Name, Operation, Space, Word, bare, integer
 from .jax_scans import Row, Rows, Shapes, row_place, rows_of, shape_of
@@ -66,6 +66,12 @@ class JaxExpressions(Expressions):
             case Copy(base):
                 return tree(base)
         return super()._node(node, tree)
+
+    def _reduced(self, node: Reduce, base: Expression) -> Expression:
+        """What a logsumexp is shifted by does not move it. JAX would divide the slope of a maximum by the number of
+        elements that are equal to it: 0 where XLA computes these again, and rounds them otherwise."""
+        found = super()._reduced(node, base)
+        return py.call("jax.lax.stop_gradient", found) if node.kind == "supremum" else found
 
     def _elementwise(self, op: str, args: Sequence[Array], tree: Child) -> Expression:
         match op, args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+# a program runs once: XLA need not make it fast, and compiles it in a third of the time
+XLA_FLAGS = """--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
+    --xla_cpu_parallel_codegen_split_count=1"""
 
 
 def framework(request_name, config):
@@ -47,6 +51,10 @@ def triton(pytestconfig, torch):
 def jax(pytestconfig):
     """JAX, in 64 bits."""
     module = framework("jax", pytestconfig)
+    flags = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {XLA_FLAGS}"}
+    probe = [sys.executable, "-c", "import jax; jax.numpy.ones(1)"]  # XLA aborts at a flag that it does not know
+    if not subprocess.run(probe, env=os.environ | flags, capture_output=True).returncode:
+        os.environ |= flags
     module.config.update("jax_enable_x64", True)
     return module
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import repeat
 
 import numpy as np
 import pytest
 from library_inputs import NAMES, function, inputs, module, reals, symmetrised
+
+import symgrad as sg
+from symgrad.pipeline import printed
 
 each = pytest.mark.parametrize("name", NAMES)
 some = pytest.mark.parametrize("name", ["softmax", "linear", "layer_norm", "conv2d", "embedding", "lstm", "attention"])
@@ -114,6 +118,21 @@ def test_hessian_by_two_reverse_modes(jax):
     x = jax.numpy.array([0.3, -1.2])
     hessian = jax.jacrev(jax.jacrev(lambda p: f(p[0], p[1])))(x)
     np.testing.assert_allclose(hessian, [[2 - 400 * (x[1] - 3 * x[0] ** 2), -400 * x[0]], [-400 * x[0], 200]])
+
+
+SHIFTED = {
+    "logsumexp[i](x[i])**2*max[i](x[i])": lambda nn, x: nn.logsumexp(x) ** 2 * x.max(),
+    "sum[i](x[i]**2*exp(x[i]))/sum[i](exp(x[i]))": lambda nn, x: (x**2 * nn.softmax(x)).sum(),
+}
+
+
+@pytest.mark.parametrize("text", SHIFTED)
+def test_hessian_where_two_are_the_largest(text, jax):
+    """What a logsumexp is shifted by has no slope; a maximum has one, which those share that are the largest."""
+    f = printed(sg.parse(f"f(x[n]) = {text}"), "jax").load().module.f
+    x = jax.numpy.array([0.3, 1.7, 1.7, -0.2])
+    found, expected = (jax.jacrev(jax.jacrev(g))(x) for g in (f, partial(SHIFTED[text], jax.nn)))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_options_are_static_and_by_name(jax):
