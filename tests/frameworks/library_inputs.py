@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
+from pathlib import Path
 
 import numpy as np
+import pytest
 from arguments import arguments
 
 from symgrad import library
@@ -14,6 +17,34 @@ from symgrad.verify.symmetric import made_symmetric, symmetric_inputs
 
 LARGE = {"lenet"}  # a network of 60,000 numbers is compared with published ones instead
 NAMES = [name for name in library.__all__ if name not in LARGE]
+
+
+GENERATED = Path(__file__).parents[2] / "generated"
+
+
+def by_kinds(to):
+    """Parameters for tests of how a framework takes what is printed: functions in whose files every call, with its
+    arguments by name, and every kind of subscript of all files stands; the others are for `--longest`."""
+    kinds = {name: _kinds((GENERATED / name / f"{name}_{to}.py").read_text()) for name in NAMES}
+    telling, seen = set(), set()
+    for name in sorted(NAMES, key=lambda n: -len(kinds[n])):
+        if not kinds[name] <= seen:
+            telling.add(name)
+            seen |= kinds[name]
+    return [name if name in telling else pytest.param(name, marks=pytest.mark.longest) for name in NAMES]
+
+
+def _kinds(text):
+    tree = ast.parse(text)
+    found = {(type(node).__name__,) for node in ast.walk(tree)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(ast.Name(word) | ast.Attribute(attr=word), arguments, named):
+                found.add((word, len(arguments), *(n.arg for n in named)))
+            case ast.Subscript(_, ast.Tuple(items)):
+                found.add(tuple(type(item).__name__ for item in items))
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return {kind for kind in found if kind[0] not in own}
 
 
 @cache

@@ -6,11 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from library_inputs import NAMES, function, inputs, module, reals, symmetrised
+from library_inputs import NAMES, by_kinds, function, inputs, module, reals, symmetrised
 
 import symgrad as sg
 
 each = pytest.mark.parametrize("name", NAMES)
+each_kind = pytest.mark.parametrize("name", by_kinds("torch"))
 # dynamo makes one of every autograd.Function, which torch itself says is deprecated
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*should not be instantiated.*:DeprecationWarning"),
@@ -53,7 +54,7 @@ def total(result):
     return sum((r * (k + 1)).sin().sum() for k, r in enumerate(results) if r.is_floating_point())
 
 
-@each
+@each_kind
 def test_transforms_of_functions(name, torch):
     """torch.func: a gradient under vmap, of one input that is batched and others that are not."""
     call, tensors = closed(torch, name)
@@ -69,7 +70,7 @@ def test_transforms_of_functions(name, torch):
                 torch.testing.assert_close(a[row], b, rtol=1e-9, atol=1e-11)
 
 
-@each
+@each_kind
 def test_compiles_whole(name, torch):
     compiles(torch, name, "aot_eager")
 
