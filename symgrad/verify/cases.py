@@ -24,6 +24,7 @@ from .text import Array, Values, differentiable, full_shape, has_backward
 LONG = 1500  # operations of the equations at one point each, from which on few points are asked
 DEAR = 5000  # of one evaluation, from which on what is asked several times of others is asked once
 HUGE = 1e30  # of a grad_output; a float32 has it too
+PART = 0.375  # of an option: of a power with this exponent, the slope is infinite at 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +198,12 @@ class Sampler(ABC):
             other = option.default + 1 if option.dtype == "int" else float(option.default) * 3 or 0.25
             other = 0 if option.name in compared and option.default else other
             yield {**self.options, option.name: other}
+
+    def _parts(self) -> Iterator[Mapping[str, Any]]:
+        """The options between 0 and 1, one at a time, those that are not there by default."""
+        for option in self.function.options:
+            if option.dtype != "int" and not 0 < option.default < 1:
+                yield {**self.options, option.name: PART}
 
     def _case(self, row: Row, inputs: Values, options: Mapping[str, Any], count: int = 1, packed: bool = False) -> Case:
         cotangents: dict[str, Array | None] = {}

@@ -55,6 +55,8 @@ class Pointwise(Sampler):
         yield self._empty_batch()
         for options in self._other_options():
             yield self._batch(Row("options"), few, options=options)
+        for options in self._parts():
+            yield self._batch(Row("options at edges", "edges"), half, options=options)
         if self.full:
             yield from self._long(half)
         else:

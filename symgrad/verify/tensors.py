@@ -56,6 +56,7 @@ SHORT = (
     Row("float32", single=True),
     Row("broadcast inputs", strided=True),
 )
+PARTS = tuple(Row("options at edges", draw, pack="two") for draw in ("edges", "own edges", "own edges"))
 DEPENDENT = ("equal rows", "one-hot", "opposite")
 LONGER = (
     *[Row("the formula's edges", "own edges")] * 6,
@@ -127,6 +128,9 @@ class Tensors(Sampler):
             yield from self._conditions()
         if small and not has_backward(self.function):
             yield self._larger()
+        for options in () if self.costly else self._parts():
+            for row in PARTS:
+                yield self._tensor_case(row, self._five(options), options=options)
         if self.full and self.costly:
             for row in FEW:
                 yield self._tensor_case(row)
@@ -149,10 +153,13 @@ class Tensors(Sampler):
     def _larger(self) -> Case | None:
         """Of values alone, at more than two elements: no identity is asked for at real sizes, and of two elements one
         may stand in its place by chance."""
-        pool = tuple(range(5, 6 + len(self.small)))
-        sizes = choose(self.function, self.options, self.rng, pools=(pool,))
-        dear = cost(self.function, sizes, self.options) > NEAR
-        return None if dear or sizes == self.small else self._tensor_case(Row("larger sizes"), sizes)
+        sizes = self._five(self.options)
+        return None if sizes == self.small else self._tensor_case(Row("larger sizes"), sizes)
+
+    def _five(self, options: Mapping[str, Any]) -> Mapping[str, int]:
+        """Sizes of five and more; the smallest ones where it takes long at these."""
+        sizes = choose(self.function, options, self.rng, pools=(tuple(range(5, 6 + len(self.small))),))
+        return self.small if cost(self.function, sizes, options) > NEAR else sizes
 
     def _long(self, patterns: list[dict[str, bool]]) -> Iterator[Case | None]:
         """What the long matrix has besides the short one."""

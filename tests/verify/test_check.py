@@ -22,6 +22,8 @@ from symgrad.formulas import parse
 from symgrad.ops import OPS
 from symgrad.verify import check, known, partials
 from symgrad.verify.calls import _partial
+from symgrad.verify.reference import Declaration
+from symgrad.verify.sampling import sample
 from symgrad.verify.sizes import choose, fitting, met, violations
 
 FOLDER = Path(symgrad.verify.__file__).parent
@@ -455,6 +457,13 @@ def test_sizes_and_values_that_a_branch_needs(text):
 def test_ties_away_from_the_corners_are_met():
     report = sg.check(sg.parse("f(x, y) = maximum(x, 2*y)*abs(y)"))
     assert report.points > 100  # 91 without what is decided in the formula
+
+
+@pytest.mark.parametrize("text", ["f(x; k=2.0) = sigmoid(-x)**k", "f(x[n]; k=2.0) = sum[i](sigmoid(-x[i])**k)"])
+def test_an_exponent_is_between_0_and_1_too(text):
+    """At the declared exponent, or three times that, no power is infinite where sigmoid is 0."""
+    cases = [c for c in sample(Declaration(parse(text))).cases if 0 < c.options["k"] < 1]
+    assert any((np.asarray(c.inputs["x"]) > 36).any() for c in cases)
 
 
 def test_one_case_alone():
