@@ -236,4 +236,12 @@ MENDED = {
     "every second row, along a diagonal": (
         "f(x[n,m], w) = min[r:m](where((2*r+1 < n) & (r+1 < m), x[2*r+1,r+1], w))"
     ),
+    "an optional input of which a gradient asks whether it is given": (
+        "f(y[...,n], x[n]?, w): step[i:n-1] = given(x, x[i+1] - x[i], w); "
+        "out[...] = sum[i:n-1]((y[...,i] + y[...,i+1])*step[i])"
+    ),
+    "a gradient of an optional input in several steps": (
+        "f(y[...,n], x[n]?; dx=1.0): step[i:n-1] = given(x, x[i+1] - x[i], dx); "
+        "out[...] = sum[i:n-1]((y[...,i] + y[...,i+1])*step[i])"
+    ),
 }

@@ -79,6 +79,8 @@ class TorchValues(_Framework):
 class TorchArtefact(TorchValues):
     """Printed torch."""
 
+    contracts = True  # its products of matrices are rounded by where in memory their operands lie, too
+
     def forward(self, *inputs: Any, **options: Any) -> tuple[Any, Any]:
         import torch
 

@@ -234,8 +234,8 @@ class TorchFile(FrameworkFile):
 
     @cached_property
     def _served(self) -> Mapping[str, set[str]]:
-        """The gradients that are computed from each tensor."""
-        found: dict[str, set[str]] = {}
+        """The gradients that are computed from each tensor, or depend on whether it is given."""
+        found = {name: {*gradients} for name, gradients in self._asked.items()}
         for step in self.program.backward.steps:
             for name in {r.name for e in step.equations for r in e.reads}:
                 found.setdefault(name, set()).update(step.serves)
@@ -247,19 +247,48 @@ class TorchFile(FrameworkFile):
         always = [n for n in self.saved if not table[n].optional and self._readers(n) is None]
         return [table[n] for n in (*always, *self.seeds) if n not in self.forward.kept]
 
+    @cached_property
+    def _statements(self) -> tuple[Statement, ...]:
+        """Those of backward. An input whose gradient is needed is given: what computes that alone does not ask."""
+        own = {g: n for n, g in self.program.derivative.gradients if n in self.primal.optional}
+
+        def known(s: Statement, serves: tuple[str, ...]) -> Statement:
+            match s:
+                case Guard():
+                    serves = s.serves or serves
+                    given = {(own[g], True) for g in serves if len(serves) == 1 and g in own}
+                    when = tuple(w for w in s.when if w not in given)
+                    body, otherwise = (tuple(known(x, serves) for x in part) for part in (s.body, s.otherwise))
+                    return replace(s, when=when, body=body, otherwise=otherwise)
+                case For():
+                    return replace(s, body=tuple(known(x, serves) for x in s.body))
+                case _:
+                    return s
+
+        return tuple(known(s, ()) for s in self.backward.statements)
+
+    @cached_property
+    def _asked(self) -> Mapping[str, set[str]]:
+        """The optional inputs of which backward asks whether they are given, and the gradients that depend on it."""
+        every = {g for _, g in self.program.derivative.gradients}
+        found: dict[str, set[str]] = {}
+
+        def walk(statements: Sequence[Statement], serves: set[str]) -> None:
+            for s in statements:
+                if isinstance(s, Guard):
+                    inside = {*s.serves} or serves
+                    for name, _ in s.when:
+                        found.setdefault(name, set()).update(inside)
+                    walk([*s.body, *s.otherwise], inside)
+                elif isinstance(s, For):
+                    walk(s.body, serves)
+
+        walk(self._statements, every)
+        return found
+
     def _flags(self) -> list[str]:
-        """The optional inputs of which backward asks whether they are given, but for their own gradients."""
-        asked: set[str] = set()
-        stack: list[tuple[Statement, tuple[str, ...]]] = [(s, ()) for s in self.backward.statements]
-        while stack:
-            s, serves = stack.pop()
-            if isinstance(s, Guard):
-                serves = s.serves or serves
-                asked |= {name for name, given in s.when if not given or serves != (self.gradient_of(name),)}
-                stack += [(inner, serves) for inner in (*s.body, *s.otherwise)]
-            elif isinstance(s, For):
-                stack += [(inner, serves) for inner in s.body]
-        return [n for n in self.program.saved_presence if n in asked]
+        """Those of which nothing is saved."""
+        return [n for n in self.program.saved_presence if n in self._asked]
 
     def _options_kept(self) -> list[str]:
         if self.hidden or self.forward_mode:
@@ -278,13 +307,10 @@ class TorchFile(FrameworkFile):
         places = {g: k for k, g in enumerate(map(self.gradient_of, self.primal.inputs)) if g is not None}
 
         def asked(guard: Guard) -> Sequence[Expression]:
-            # an input whose gradient is needed is given
-            own = {(n, True) for n in self.primal.optional if guard.serves == (self.gradient_of(n),)}
-            when = tuple(w for w in guard.when if w not in own)
-            return conditions(replace(guard, when=when), places, self.program, self.flags)
+            return conditions(guard, places, self.program, self.flags)
 
         reads = [*self.seeds, *self._ordered(self.saved)]
-        statements, optional = self.backward.statements, self.primal.optional
+        statements, optional = self._statements, self.primal.optional
         tree, whole = self.tree(self.seeds[0]), self._whole(reads)
         trees = TorchStatements(tree, asked, statements, reads, whole, optional, [*places], indent)
         return [*self.left, *trees.procedure(statements)]

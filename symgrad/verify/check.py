@@ -396,7 +396,7 @@ class _Checking:
 
     def _apart(self, point: _Point) -> dict[str, Array]:
         """How far a result may lie from itself in a call that asks for others beside it: nowhere, but where a compiler
-        contracts a*b + c as it likes in each branch."""
+        contracts a*b + c as it likes in each branch, or a library rounds as it likes in each call."""
         if not getattr(self.artefact, "contracts", False):
             return {}
         expected = expected_of(self.function, point.case, point.truth)

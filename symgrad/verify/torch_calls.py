@@ -267,9 +267,7 @@ class TorchCalls:
     def _batched(self) -> Iterator[Fault]:
         """torch.vmap of the function and its gradients"""
         torch = self.torch
-        sets = [tuple(self.reals), tuple(self.names)]
-        if len(self.outputs) == 1:  # torch counts a result that is the same in each row once too often
-            sets += [(*self.reals[:1],), (*self.reals[-1:],), tuple(self.integers)]
+        sets = [tuple(self.reals), tuple(self.names), (*self.reals[:1],), (*self.reals[-1:],), tuple(self.integers)]
         for some in [s for s in dict.fromkeys(sets) if s]:
             stacked = {n: torch.stack(self._rows(n)) for n in some}
             stacked = {n: t.requires_grad_(n in self.pulling) for n, t in stacked.items()}
@@ -283,6 +281,8 @@ class TorchCalls:
             inputs = [stacked.get(n, alone.get(n)) for n in self.pulling]
             found = self.pulled(results, inputs, [torch.stack([s] * ROWS) for s in self.seeds])
             each = [self.gradients({**self.tensors, **{n: t[r] for n, t in stacked.items()}}) for r in range(ROWS)]
+            if any(torch.equal(first, rows[0]) for first, *rows in zip(*(values for values, _ in each), strict=True)):
+                continue  # torch counts a result that is the same in each row once too often
             wanted = [torch.stack(rows) for rows in zip(*(values for values, _ in each), strict=True)]
             for name, rows in zip(self.pulling, zip(*(grads for _, grads in each), strict=True), strict=True):
                 wanted.append(torch.stack(rows) if name in stacked else sum(rows))

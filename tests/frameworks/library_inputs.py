@@ -24,7 +24,7 @@ GENERATED = Path(__file__).parents[2] / "generated"
 
 def by_kinds(to):
     """Parameters for tests of how a framework takes what is printed: functions in whose files every call, with its
-    arguments by name, and every kind of subscript of all files stands; the others are for `--longest`."""
+    arguments by name, and every kind of subscript and condition of all files stands; the others are for `--longest`."""
     kinds = {name: _kinds((GENERATED / name / f"{name}_{to}.py").read_text()) for name in NAMES}
     telling, seen = set(), set()
     for name in sorted(NAMES, key=lambda n: -len(kinds[n])):
@@ -43,6 +43,10 @@ def _kinds(text):
                 found.add((word, len(arguments), *(n.arg for n in named)))
             case ast.Subscript(_, ast.Tuple(items)):
                 found.add(tuple(type(item).__name__ for item in items))
+            case ast.If(condition, body):
+                outer = tuple(type(n).__name__ for n in ast.walk(condition))
+                inner = [tuple(type(n).__name__ for n in ast.walk(s.test)) for s in body if isinstance(s, ast.If)]
+                found |= {("if", outer), *(("if", outer, condition) for condition in inner)}
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     return {kind for kind in found if kind[0] not in own}
 

@@ -9,6 +9,7 @@ import pytest
 from library_inputs import NAMES, by_kinds, function, inputs, module, reals, symmetrised
 
 import symgrad as sg
+from symgrad import library
 
 each = pytest.mark.parametrize("name", NAMES)
 each_kind = pytest.mark.parametrize("name", by_kinds("torch"))
@@ -55,19 +56,10 @@ def total(result):
 
 
 @each_kind
-def test_transforms_of_functions(name, torch):
-    """torch.func: a gradient under vmap, of one input that is batched and others that are not."""
-    call, tensors = closed(torch, name)
-    tensors = [t.detach() for t in tensors]
-    gradient = torch.func.grad(lambda *xs: total(call(*xs)), argnums=tuple(range(len(tensors))))
-    for batched in dict.fromkeys([(0,), tuple(range(len(tensors)))]):
-        stacked = [torch.stack([t, t * 1.01]) if k in batched else t for k, t in enumerate(tensors)]
-        dims = tuple(0 if k in batched else None for k in range(len(tensors)))
-        found = torch.func.vmap(gradient, in_dims=dims)(*stacked)
-        for row in range(2):
-            alone = gradient(*(t[row] if k in batched else t for k, t in enumerate(stacked)))
-            for a, b in zip(found, alone, strict=True):
-                torch.testing.assert_close(a[row], b, rtol=1e-9, atol=1e-11)
+def test_the_check_agrees(name, torch):
+    """Every subset of gradients, vmap, autocast, half precision, and what else it asks."""
+    report = sg.check(getattr(library, name), to="torch")
+    assert report.ok, report
 
 
 @each_kind
