@@ -81,6 +81,7 @@ def taken(program: Program, check: str, autocast: str) -> list[py.Statement]:
 class TorchFile(FrameworkFile):
     saves_names = False  # setup_context saves what forward is called with, and what it returns
     flags = NEEDS  # what tells the gradients that are needed
+    asks_alone = False  # whether it asks if its only gradient is needed
     matrices = "tensor of layout torch.sparse_csr"
 
     def __init__(self, program: Program, word: str = "", results: Nested = (), sparse: Sparse | None = None) -> None:
@@ -303,11 +304,21 @@ class TorchFile(FrameworkFile):
             return inside
         return [py.With(call("_no_autocast", Name(self.seeds[0])), self._body_at(12))]
 
+    @property
+    def unconditional(self) -> bool:
+        """Whether the one gradient is computed unasked: torch calls no backward where no gradient is needed."""
+        one = len(self.program.derivative.gradients) == 1 == len(self.reals(self.primal.inputs))
+        return one and not self.asks_alone
+
     def _body_at(self, indent: int) -> list[py.Statement]:
         places = {g: k for k, g in enumerate(map(self.gradient_of, self.primal.inputs)) if g is not None}
 
         def asked(guard: Guard) -> Sequence[Expression]:
-            return conditions(guard, places, self.program, self.flags)
+            # an input whose gradient is needed is given
+            own = {(n, True) for n in self.primal.optional if guard.serves == (self.gradient_of(n),)}
+            when = tuple(w for w in guard.when if w not in own)
+            serves = () if self.unconditional else guard.serves
+            return conditions(replace(guard, when=when, serves=serves), places, self.program, self.flags)
 
         reads = [*self.seeds, *self._ordered(self.saved)]
         statements, optional = self._statements, self.primal.optional
@@ -335,7 +346,9 @@ class TorchFile(FrameworkFile):
         body += [self._again()] if self.hidden else []
         body += sized([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
         body += counted(self.backward.counts)
-        body.append(py.Unset(tuple(named([g for _, g in program.derivative.gradients]))))
+        always = half.certain(self.backward.statements) if self.unconditional else set[str]()
+        unset = [g for _, g in program.derivative.gradients if g not in always]
+        body += [py.Unset(tuple(named(unset)))] if unset else []
         result = Return(bare([*self.gradients(), *[py.NONE] * len(self.options)]))
         seeds = [Given(Name(s), role="cotangent") for s in self.seeds]
         return self._method("backward", [CTX], [*seeds, *self._rest(self.hidden)], [*body, *self.body, result])

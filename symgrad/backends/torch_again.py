@@ -19,6 +19,7 @@ class Again(TorchFile):
     """Backward as one function of inputs, outputs and cotangents; the program saves nothing else."""
 
     flags = Word("needs_input_grad")
+    asks_alone = True  # an operator has gradients of its other arguments, too
 
     @cached_property
     def body(self) -> list[py.Statement]:

@@ -55,3 +55,19 @@ def test_what_a_loop_writes_between_two_reads_has_no_name():
     """A part of a turn that reads what is written there is another one behind that."""
     text = "f(x[n]): h[0] = x[0]; h[t+1] = where(x[t] > 0, where(h[t] > 1, h[t], 0)*where(h[t] > 1, h[t], 0), h[t])"
     assert sg.check(sg.parse(f"{text}; out = h[n]"), to="numpy").ok
+
+
+ASKED = [
+    ("softmax", False),  # one input: torch calls no backward whose only gradient nobody needs
+    ("embedding", False),  # an integer has no gradient
+    ("f(x[n], i[m]: int)[j] = x[i[j]]", False),
+    ("linear", True),
+    ("quaternion_multiply", True),
+]
+
+
+@pytest.mark.parametrize(("name", "asks"), ASKED, ids=[name for name, _ in ASKED])
+def test_torch_asks_which_gradients_are_needed_only_where_there_are_several(name, asks):
+    function = sg.parse(name) if "(" in name else getattr(library, name)
+    (text,) = sg.generate(function, to="torch", check=False).values()
+    assert ("ctx.needs_input_grad" in text) == asks

@@ -129,8 +129,8 @@ def halves(
     change = _Change(half)
     found = tuple(map(change, statements))
     ends = [n for n in results if n in written and n not in half]
-    certain = _certain(statements)
-    guarded = [n for n in ends if n not in certain]
+    always = certain(statements)
+    guarded = [n for n in ends if n not in always]
     for name in guarded:
         found = _narrowed_inside(found, name)
     narrowed = tuple(n for n in ends if n not in guarded)
@@ -247,13 +247,13 @@ class _Change:
         return Narrow(changed)
 
 
-def _certain(statements: Sequence[Statement]) -> set[str]:
+def certain(statements: Sequence[Statement]) -> set[str]:
     """What is computed whichever optional inputs are given."""
     found: set[str] = set()
     for s in statements:
         if isinstance(s, Guard):
-            body = _certain(s.body)
-            found |= body & _certain(s.otherwise) if s.when or s.condition is not None else body
+            body = certain(s.body)
+            found |= body & certain(s.otherwise) if s.when or s.condition is not None else body
         else:
             found.update(targets_of(s))
     return found
