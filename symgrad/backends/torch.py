@@ -109,7 +109,7 @@ class TorchFile(FrameworkFile):
     def _pair(self) -> list[Def | py.Class]:
         """The function that users call, and the class that has forward and backward."""
         primal = self.primal
-        functions = [self._forward(), self._setup(), self._backward(), *([self._jvp()] if self.forward_mode else [])]
+        functions = [self._forward, self._setup(), self._backward(), *([self._jvp()] if self.forward_mode else [])]
         about = (self.results_doc(), *self.arguments_doc())
         public = Def(Name(primal.name), tuple(self.parameters()), self._call(), about, public=True)
         vmap = [Assign(Word("generate_vmap_rule"), TRUE)]
@@ -160,6 +160,7 @@ class TorchFile(FrameworkFile):
         """A function of the class; what torch calls it with has no name there."""
         return Def(Word(name), (*map(Given, first), *given), body, decorators=(Word("staticmethod"),), role=name)
 
+    @cached_property
     def _forward(self) -> Def:
         results = [*self.primal.outputs, *self.hidden]
         body = [*self._computed(results), Return(bare([self.typed(n, self.narrowed) for n in results]))]
@@ -298,11 +299,13 @@ class TorchFile(FrameworkFile):
 
     @cached_property
     def body(self) -> list[py.Statement]:
-        """The statements of backward; products of matrices in the type that they have, whatever autocast says."""
-        inside = self._body_at(8)
-        if not any(map(_of_matrices, walk(inside))):
+        """The statements of backward; products of matrices in the type that they have, whatever autocast says, those of
+        a forward that it calls again included."""
+        again = [self._again()] if self.hidden else []
+        inside = [*again, *self._body_at(8)]
+        if not any(map(_of_matrices, walk([inside, self._forward.body if again else []]))):
             return inside
-        return [py.With(call("_no_autocast", Name(self.seeds[0])), self._body_at(12))]
+        return [py.With(call("_no_autocast", Name(self.seeds[0])), [*again, *self._body_at(12)])]
 
     @property
     def unconditional(self) -> bool:
@@ -343,7 +346,6 @@ class TorchFile(FrameworkFile):
             ("given", [flag_of(n) for n in self._flags()]),
         ):
             body += [unpacked(names, Word(f"ctx.{word}"))] if names else []
-        body += [self._again()] if self.hidden else []
         body += sized([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())
         body += counted(self.backward.counts)
         always = half.certain(self.backward.statements) if self.unconditional else set[str]()

@@ -241,6 +241,13 @@ class TorchCalls:
         for said in watch.said:
             yield self.function.name, f"calls {said} under torch.autocast, which has another type on other devices"
         yield from self._differing([*results, *grads], [*wanted[0], *wanted[1]], names, "under torch.autocast", close)
+        # backward alone, which computes again what forward has saved where it is to be differentiated itself
+        moved = {n: t.detach().requires_grad_() if n in self.pulling else t for n, t in single.items()}
+        results = self.called(moved)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            ends, inputs = [results[k] for k in self.outputs], [moved[n] for n in self.pulling]
+            found = self.pulled(ends, inputs, create_graph=self.own_dtypes)
+        yield from self._differing(found, wanted[1], self._gradients, "in a backward under torch.autocast", SINGLE)
 
     def _half(self) -> Iterator[Fault]:
         """a call in half precision"""

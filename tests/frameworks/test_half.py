@@ -164,6 +164,19 @@ def test_autocast_leaves_float64(name, torch, rng):
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "attention"])
+def test_what_backward_computes_again_has_the_type_of_forward(name, torch, rng):
+    """A gradient that is to be differentiated, under autocast, of what was computed without."""
+    row = next(r for r in ROWS if r[0] == name)
+    moved = [t.requires_grad_() for t in as_kind(torch, drawn(row, rng), "float32")]
+    out = weighted(torch, ours(name)(*moved))
+    plain = torch.autograd.grad(out, moved, retain_graph=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        again = torch.autograd.grad(out, moved, create_graph=True)
+    for a, b in zip(again, plain, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-5 * b.abs().max().item())
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "attention"])
 def test_compiled_under_autocast(name, torch, rng):
     row = next(r for r in ROWS if r[0] == name)
     singles = as_kind(torch, drawn(row, rng), "float32")

@@ -28,6 +28,12 @@ TORCH = (
     ("cross_entropy", "except RuntimeError", "except KeyError", "torch.vmap"),
     ("linear_mse", r"with _no_autocast\(x\):", "if True:", "torch.autocast"),
     ("linear_mse", r"with _no_autocast\(grad_output\):", "if True:", "torch.autocast"),
+    (
+        "attention",
+        r"( +)with _no_autocast\(grad_output\):\n    ( +if torch.is_grad_enabled\(\):\n) +#.*\n    ( +_, weights.*\n)",
+        r"\2\3\1with _no_autocast(grad_output):\n",
+        "in a backward under torch.autocast",
+    ),
     ("layer_norm", r"( +)return out\.to\(dtype\)", r"\1return out", "in half precision"),
     ("attention", r"weights\.to\(dtype\) @", "weights @", "a call in half precision raises"),
     ("squares", r"(?m)^    .* = _promoted\(.*\)\n", "", "torch.float32"),
