@@ -103,7 +103,7 @@ def _cut(x, *cuts):
 
 
 def _zero(*tensors):
-    """Return 0; made of it, arrays take values of `tensors` under torch.vmap too."""
+    """Return 0; new tensors made of it take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
     return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 
@@ -115,25 +115,25 @@ def _amax(x, dim=(), keepdim=False):
     return x.amax(dim, keepdim)
 
 
-def _with(array, index, value):
-    """Return a copy of `array` in which `value` stands at `index`."""
-    array = array.clone()
-    array[index] = value
-    return array
+def _with(tensor, index, value):
+    """Return a copy of `tensor` in which `value` stands at `index`."""
+    tensor = tensor.clone()
+    tensor[index] = value
+    return tensor
 
 
-def _stacked(rows, array):
-    """Return the rows of `array` as one tensor; without rows, `array` itself."""
-    return torch.stack(rows) if rows else array
+def _stacked(rows, tensor):
+    """Return the rows of `tensor` as one tensor; without rows, `tensor` itself."""
+    return torch.stack(rows) if rows else tensor
 
 
-def _added(array, index, value):
-    """Return `array` with `value` added at `index`, where elements may repeat."""
-    places = torch.arange(array.numel(), device=array.device)
-    places = places.reshape(array.shape)[index]
+def _added(tensor, index, value):
+    """Return `tensor` with `value` added at `index`, where elements may repeat."""
+    places = torch.arange(tensor.numel(), device=tensor.device)
+    places = places.reshape(tensor.shape)[index]
     value = value.expand(places.shape).reshape(-1)
-    added = array.reshape(-1).index_add(0, places.reshape(-1), value)
-    return added.reshape(array.shape)
+    added = tensor.reshape(-1).index_add(0, places.reshape(-1), value)
+    return added.reshape(tensor.shape)
 
 
 def _einsum(subscripts, *operands):
@@ -167,7 +167,7 @@ def _einsum(subscripts, *operands):
 
 
 def _places(shape, device):
-    """Return the places along each axis of `shape`, in arrays that broadcast."""
+    """Return the places along each axis of `shape`, in tensors that broadcast."""
     ones = (1,) * len(shape)
     ranges = [torch.arange(n, device=device) for n in shape]
     return [r.reshape(-1, *ones[k + 1 :]) for k, r in enumerate(ranges)]
@@ -239,7 +239,7 @@ def _pattern(shape, *places):
 
     Where each goes to an entry of its own: the order in which the entries take them.
 
-    places  rows and columns for each array of values; behind the last row is nowhere
+    places  rows and columns for each tensor of values; behind the last row is nowhere
     """
     rows, columns = (_flat(*tensors) for tensors in zip(*places, strict=True))
     stored, entries = torch.unique(rows * shape[1] + columns, return_inverse=True)

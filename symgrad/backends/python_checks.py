@@ -58,8 +58,9 @@ def inputs_helper(
     one_type: Sequence[str] = (),
     word: str = "_inputs",
     tree: Expressions | None = None,
+    noun: str = "array",
 ) -> Def:
-    """The function that checks types and shapes; `word` is what it is called.
+    """The function that checks types and shapes; `word` is what it is called, `noun` what the language calls an array.
 
     refuse    what refuses subscripts out of range; None if they, and numbers outside of the domain, are refused later
     tree      what spells the conditions of a domain
@@ -84,11 +85,12 @@ def inputs_helper(
     body += [] if tree is None else [_in_domain(primal, name, tree) for name in program.within]
     if one_type:
         body.append(Assign(py.bare(named(one_type)), call("_promoted", *named(one_type))))
+    what = f"inputs as {noun}s" if len(primal.inputs) > 1 else f"input as {'an' if noun == 'array' else 'a'} {noun}"
     return Def(
         Word(word),
         tuple(Given(Name(n)) for n in (*primal.inputs, *options)),
         [*body, py.Return(py.bare(named(primal.inputs)))],
-        ("Return the inputs as arrays; refuse what is of another type or shape.",),
+        (f"Return the {what}; refuse what is of another type or shape.",),
     )
 
 
@@ -239,12 +241,12 @@ def type_helpers(primal: Function, module: str) -> list[Def]:
     return found
 
 
-_ADJECTIVES = {Dtype.REAL: "a floating-point", Dtype.INT: "an integer", Dtype.BOOL: "a boolean"}
+ADJECTIVES = {Dtype.REAL: "a floating-point", Dtype.INT: "an integer", Dtype.BOOL: "a boolean"}
 
 
 def type_helper(kind: Dtype, noun: str, body: py.Block) -> Def:
     """A function that returns a value as an array of a type, which the language calls `noun`, or refuses it."""
-    about = f"Return `value` as {_ADJECTIVES[kind]} {noun}; refuse another type."
+    about = f"Return `value` as {ADJECTIVES[kind]} {noun}; refuse another type."
     return Def(Word(CONVERTED[kind]), (Given(Word("name")), Given(Word("value"))), body, (about,))
 
 

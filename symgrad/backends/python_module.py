@@ -9,12 +9,18 @@ from ..plan import Nested, Program
 from ..source import python as py
 from ..source.layout import cut_text, listed
 from ..source.python import Expression, Given, Name, Number, Word
+from .python_checks import ADJECTIVES
 from .python_print import flat
 from .python_statements import nested
 
 
 class PythonModule:
-    """One function, as a file speaks of it."""
+    """One function, as a file speaks of it.
+
+    noun  what the language calls an array
+    """
+
+    noun = "array"
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -93,8 +99,14 @@ class PythonModule:
         if len(arguments) > 1 and len(shapes) == 1 and not primal.optional:
             arguments = [f"{listed(primal.inputs)}, all {show_shape(primal.table[primal.inputs[0]])}"]
         kinds = {primal.table[n].dtype for n in primal.inputs}
-        said = f"The arguments are {'floating-point ' if kinds == {Dtype.REAL} else ''}arrays: {listed(arguments)}."
-        domain = (f"They are declared for {primal.domain}.",) if primal.domain else ()
+        one = len(primal.inputs) == 1
+        floating = "floating-point " if kinds == {Dtype.REAL} else ""
+        said = f"The arguments are {floating}{self.noun}s: {listed(arguments)}."
+        if one:
+            tensor = primal.table[primal.inputs[0]]
+            absent = " or None" if tensor.optional else ""
+            said = f"{tensor.name} is {ADJECTIVES[tensor.dtype]} {self.noun} {show_shape(tensor)}{absent}."
+        domain = (f"{'It is' if one else 'They are'} declared for {primal.domain}.",) if primal.domain else ()
         lines = [part.strip() for line in (said, *domain, *self.errors) for part in cut_text(line, 0, 84)]
         return ["", *lines]
 

@@ -79,6 +79,7 @@ def taken(program: Program, check: str, autocast: str) -> list[py.Statement]:
 
 
 class TorchFile(FrameworkFile):
+    noun = "tensor"
     saves_names = False  # setup_context saves what forward is called with, and what it returns
     flags = NEEDS  # what tells the gradients that are needed
     asks_alone = False  # whether it asks if its only gradient is needed
@@ -119,7 +120,7 @@ class TorchFile(FrameworkFile):
 
     def inputs_helper(self) -> Def:
         tree = self.tree(self.like or self.primal.inputs[0])
-        return inputs_helper(self.program, self._in_range, promoted(self.primal), self.inputs, tree)
+        return inputs_helper(self.program, self._in_range, promoted(self.primal), self.inputs, tree, self.noun)
 
     def type_helpers(self) -> list[py.Definition]:
         return type_helpers(self.primal)

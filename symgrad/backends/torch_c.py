@@ -124,7 +124,7 @@ class _File(OperatorFile):
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
         own = handwritten("torch_c")
-        checks = [inputs_helper(self.program, None, promoted(self.primal)), *type_helpers(self.primal)]
+        checks = [inputs_helper(self.program, None, promoted(self.primal), noun=self.noun), *type_helpers(self.primal)]
         helpers = [*checks, *(h for w, h in handwritten("torch").items() if w in py.words_in(checks))]
         about = (self.results_doc(), *self.arguments_doc())
         public = Def(Name(self.primal.name), tuple(self.parameters()), self._call(), about, public=True)

@@ -42,6 +42,7 @@ class OperatorFile(PythonModule, ABC):
 
     dims: tuple[Sequence[str], Sequence[str]]
     device = ""
+    noun = "tensor"
 
     def __init__(
         self,

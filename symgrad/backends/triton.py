@@ -124,7 +124,8 @@ class _File(OperatorFile):
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
         own = handwritten("triton")
-        checks = [inputs_helper(self.program, self._in_range, promoted(self.primal)), *type_helpers(self.primal)]
+        checked = inputs_helper(self.program, self._in_range, promoted(self.primal), noun=self.noun)
+        checks = [checked, *type_helpers(self.primal)]
         about = (self.results_doc(), *self.arguments_doc())
         public = Def(Name(self.primal.name), tuple(self.parameters()), self._call(), about, public=True)
         texts = [text.function for which in PAIR for text in self.texts[which]]

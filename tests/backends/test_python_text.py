@@ -35,8 +35,12 @@ LINES = [
     ("trace", "torch", "grad_a[..., range_n, range_n] = grad_output[..., None]"),
     # no guard of what divides on every path, or is at least 1, and no condition on an option that is a factor
     ("nll_loss", "numpy", "- sum_loss * grad_output / sum_own**2"),
-    # what a logsumexp is shifted by does not move it
-    ("logsumexp", "jax", "max_x = jax.lax.stop_gradient(x.max(axis=-1, initial=-jnp.inf))"),
+    # one argument is not several, and torch's are tensors
+    ("softmax", "numpy", "x is a floating-point array (..., n). TypeError"),
+    ("softmax", "torch", "x is a floating-point tensor (..., n). TypeError"),
+    ("softmax", "torch", "Return the input as a tensor;"),
+    ("linear", "torch", "The arguments are floating-point tensors: x (n, k),"),
+    ("f(x) = sqrt(x) for x > 0", "jax", "x is a floating-point array (...,). It is declared for x > 0."),
     # a sigmoid that is read in a power and beside it has a name
     ("focal_loss", "numpy", "sigmoid_x**gamma * (sigmoid_x + gamma * softplus_x * (1 - sigmoid_x))"),
     ("focal_loss", "torch", "sigmoid_x**gamma * (sigmoid_x + gamma * softplus_x * (1 - sigmoid_x))"),
