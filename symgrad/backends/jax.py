@@ -17,7 +17,7 @@ from .frameworks import JaxArtefact, JaxValues
 from .handwritten import handwritten
 from .jax_statements import JaxExpressions, JaxStatements
 from .options import DEFAULT
-from .python_checks import checked_options, inputs_helper, promoted, range_refused, type_helpers
+from .python_checks import checked, checked_options, inputs_helper, promoted, range_refused, type_helpers
 from .python_expressions import dtype_of
 from .python_file import FrameworkFile, PythonFile, TangentFile
 from .python_names import PythonLanguage
@@ -25,6 +25,7 @@ from .python_statements import (
     SAVED,
     as_stored,
     counted,
+    counted_at_hand,
     flag_of,
     is_given,
     named,
@@ -100,6 +101,7 @@ class JaxFile(FrameworkFile):
         """The file as a tree."""
         pair = [self._public(), *self.functions()] if self.program.pair else []
         body: list[Def | py.Statement] = [*pair, *(f for file in self.beside for f in file.printed())]
+        body = counted_at_hand(body, lambda array: Attribute(array, "size"))
         helpers, used = self.completed(body, self.input_helpers(), self.handwritten)
         python = [m for m in ("functools", "math") if m in used]
         exported = tuple(f.name for f in body if isinstance(f, Def) and f.public)
@@ -127,7 +129,7 @@ class JaxFile(FrameworkFile):
     def _checked(self) -> Assign:
         """The inputs checked."""
         inputs = named(self.primal.inputs)
-        return Assign(bare(inputs), call(self.inputs, *inputs, *named(checked_options(self.program))))
+        return Assign(bare(inputs), checked(self.inputs_helper(), self.primal.inputs, checked_options(self.program)))
 
     def inputs_helper(self) -> Def:
         tree = self.tree("")

@@ -35,6 +35,7 @@ from ..source.python import (
 from . import primitives
 from .handwritten import handwritten
 from .python_checks import (
+    checked,
     checked_options,
     cotangent_helper,
     cotangents_helper,
@@ -54,6 +55,7 @@ from .python_statements import (
     as_stored,
     conditions,
     counted,
+    counted_at_hand,
     flag_of,
     is_given,
     named,
@@ -105,7 +107,7 @@ class NumPyFile(WholeFile):
 
     def module(self, header: Sequence[str]) -> Module:
         """The file as a tree."""
-        functions = self.functions()
+        functions = counted_at_hand(self.functions(), lambda array: Attribute(array, "size"))
         helpers, used = self.completed(functions, self._helpers(), handwritten("numpy"))
         modules = [Import(m, source="scipy") for m in sorted(SCIPY) if m in used]
         return Module(
@@ -147,12 +149,12 @@ class NumPyFile(WholeFile):
     def computed(self, sliced: bool = False) -> list[py.Statement]:
         """The statements of forward before its return; `sliced` where it may be called for slices."""
         inputs = named(self.primal.inputs)
-        checked = call(self.inputs, *inputs, *named(self.checked()))
-        first: list[py.Statement] = [Assign(bare(inputs), checked)] if inputs else []
+        checks = checked(self.inputs_helper(), self.primal.inputs, self.checked())
+        first: list[py.Statement] = [Assign(bare(inputs), checks)] if inputs else []
         if sliced and len(inputs) == 1:
             first += self._in_slices("forward", *inputs, *inputs)
         elif sliced and (calls := self._in_slices("forward", py.Element(INPUTS, (py.integer(0),)), py.Splat(INPUTS))):
-            first = [Assign(INPUTS, checked), *calls, Assign(bare(inputs), INPUTS)]
+            first = [Assign(INPUTS, checks), *calls, Assign(bare(inputs), INPUTS)]
         tree = NumPyStatements(self._typed(), lambda guard: conditions(guard, {}, None, NEEDS))
         return self.begun(tree, first, kept=self.program.saved_sizes)
 

@@ -94,6 +94,25 @@ def inputs_helper(
     )
 
 
+def checked(helper: Def, inputs: Sequence[str], options: Sequence[str] = ()) -> Expression:
+    """The inputs as that function returns them: a call of it, or the one call that is all it does."""
+    return _only_call(helper) or call(helper.name, *named((*inputs, *options)))
+
+
+def _only_call(helper: Def) -> Expression | None:
+    """The call that is all that such a function does; None where it does more, or has several inputs."""
+    match helper.body:
+        case [Assign(name, py.Call() as value), py.Return(result)] if name == result and not helper.decorators:
+            return value
+        case _:
+            return None
+
+
+def printed_checks(helper: Def) -> list[Def]:
+    """That function, unless its one call is printed for it."""
+    return [helper] if _only_call(helper) is None else []
+
+
 def _shape_checks(
     primal: Function, tensor: Tensor, bound: dict[str, tuple[Expression, list[str | Expression]]]
 ) -> Iterator[Statement]:

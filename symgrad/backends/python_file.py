@@ -19,6 +19,7 @@ from ..source.python import Expression, Name, Space, Verbatim, Word, spoken, wor
 from . import primitives
 from .helpers import python_helpers
 from .primitive_rules import rules
+from .python_checks import printed_checks
 from .python_expressions import DTYPE, Expressions, dtype_of
 from .python_module import PythonModule
 from .python_print import flat
@@ -240,7 +241,7 @@ class WholeFile(PythonFile):
         """What checks the inputs of every function of the file."""
         found: list[py.Definition] = []
         for file in self.files if self.primal.inputs else []:
-            found += [h for h in [file.inputs_helper()] if h not in found]
+            found += [h for h in printed_checks(file.inputs_helper()) if h not in found]
         for file in self.files:
             found += [h for h in file.type_helpers() if h not in found]
         return found

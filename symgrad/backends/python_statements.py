@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from ..expr import ONE, ZERO, Apply, Expr, Ref, apply, refs, show
 from ..ir import Function, Tensor
@@ -16,6 +16,7 @@ from ..plan.arrays.tree import Array, Elementwise
 from ..records import replace
 from ..source import python as py
 from ..source.python import Attribute, Block, Element, Expression, Name, Operation, Return, Word, call, integer, targets
+from ..source.tree import walk
 from .python_expressions import Expressions, all_but
 from .python_sizes import is_pack, name, ranged, size
 
@@ -201,6 +202,32 @@ def where_size_is(of: str, tensors: Sequence[Tensor], of_numbers: bool = False) 
                     return all_but(shape, len(tensor.shape) - 1)
                 return Element(shape, (integer(place - len(tensor.shape) if packed else place),))
     raise AssertionError(f"no tensor tells the size {of}")
+
+
+def counted_at_hand(definitions: Sequence[Any], count: Callable[[Expression], Expression]) -> list[Any]:
+    """The same with `x.size`, as `count` spells it, for `math.prod(batch)` where `batch` is all of `x.shape`."""
+
+    def change(node: Any) -> Any:
+        if not isinstance(node, py.Def):
+            return None
+        body: list[py.Statement] = []
+        left = [*node.body]
+        while left:
+            s, *left = left
+            match s:
+                case py.Assign(Name() | Word() as batch, Attribute(Name() as array, "shape")):
+                    left = [*_instead(call("math.prod", batch), count(array), left)]
+                    if batch not in walk(left):
+                        continue
+            body.append(s)
+        return replace(node, body=body)
+
+    return [*py.mapped(definitions, change)]
+
+
+def _instead(old: Expression, new: Expression, root: Any) -> Any:
+    """The same with `new` in the place of `old`."""
+    return py.mapped(root, lambda node: new if node == old else None)
 
 
 def named(names: Sequence[str]) -> list[Expression]:

@@ -18,13 +18,23 @@ from ..source.tree import walk
 from . import primitives
 from .frameworks import TorchArtefact, TorchValues
 from .handwritten import handwritten
-from .python_checks import RangeCheck, checked_options, inputs_helper, promoted, refusal, type_helper, wrong_type
+from .python_checks import (
+    RangeCheck,
+    checked,
+    checked_options,
+    inputs_helper,
+    promoted,
+    refusal,
+    type_helper,
+    wrong_type,
+)
 from .python_expressions import CONVOLUTIONS, TRUE, given
 from .python_file import FrameworkFile, TangentFile
 from .python_names import PythonLanguage
 from .python_statements import (
     conditions,
     counted,
+    counted_at_hand,
     flag_of,
     is_given,
     named,
@@ -66,11 +76,12 @@ class Torch(PythonLanguage):
         return made(program, self.module_of(program, files))
 
 
-def taken(program: Program, check: str, autocast: str) -> list[py.Statement]:
-    """The inputs checked, in the type that torch.autocast gives them."""
+def taken(program: Program, helper: Def, autocast: str) -> list[py.Statement]:
+    """The inputs checked by that function, in the type that torch.autocast gives them."""
     primal = program.derivative.primal
     inputs = named(primal.inputs)
-    found: list[py.Statement] = [Assign(bare(inputs), call(check, *inputs, *named(checked_options(program))))]
+    checks = checked(helper, primal.inputs, checked_options(program))
+    found: list[py.Statement] = [Assign(bare(inputs), checks)]
     if autocast:
         reals = named([n for n in primal.inputs if program.table[n].dtype == Dtype.REAL])
         kind = given(autocast == half.FLOAT32, dtype=Word("torch.float32"))
@@ -101,6 +112,7 @@ class TorchFile(FrameworkFile):
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
         body = [*(self._pair() if self.program.pair else []), *(f for file in self.beside for f in file.printed())]
+        body = counted_at_hand(body, lambda tensor: py.method(tensor, "numel"))
         helpers, used = self.completed(body, self.input_helpers(), handwritten("torch"))
         imports = tuple(py.Import(m) for m in ("functools", "math") if m in used)
         exported = tuple(sorted((part.name for part in body), key=lambda n: isinstance(n, Name)))
@@ -141,7 +153,7 @@ class TorchFile(FrameworkFile):
     def _checked(self, body: py.Block) -> py.Block:
         """The inputs checked, and what is done with them, in the type that they have."""
         sure = Name(self.like or self.primal.inputs[0])
-        return [*taken(self.program, self.inputs, self.autocast), py.With(call("_no_autocast", sure), body)]
+        return [*taken(self.program, self.inputs_helper(), self.autocast), py.With(call("_no_autocast", sure), body)]
 
     @property
     def errors(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -29,7 +30,7 @@ from .c_signature import Printed, of_arrays
 from .frameworks import TorchArtefact
 from .handwritten import handwritten
 from .options import DEFAULT, PAIR, Options
-from .python_checks import inputs_helper, promoted, refusal
+from .python_checks import checked, inputs_helper, printed_checks, promoted, refusal
 from .python_names import PythonLanguage
 from .python_sizes import size
 from .python_statements import (
@@ -121,10 +122,14 @@ class _File(OperatorFile):
         found = {p.tensor for p in function.parameters if p.role == role}
         return found | {r.name for shape in self._work(function) for r in refs(*shape)}
 
+    @cached_property
+    def _checks(self) -> Def:
+        return inputs_helper(self.program, None, promoted(self.primal), noun=self.noun)
+
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
         own = handwritten("torch_c")
-        checks = [inputs_helper(self.program, None, promoted(self.primal), noun=self.noun), *type_helpers(self.primal)]
+        checks = [*printed_checks(self._checks), *type_helpers(self.primal)]
         helpers = [*checks, *(h for w, h in handwritten("torch").items() if w in py.words_in(checks))]
         about = (self.results_doc(), *self.arguments_doc())
         public = Def(Name(self.primal.name), tuple(self.parameters()), self._call(), about, public=True)
@@ -163,7 +168,7 @@ class _File(OperatorFile):
             method(Name(o), "to", dtype) if primal.table[o].dtype == Dtype.REAL else Name(o) for o in primal.outputs
         ]
         return [
-            Assign(bare(inputs), call("_inputs", *inputs)),
+            Assign(bare(inputs), checked(self._checks, primal.inputs)),
             Assign(bare(targets), call("_forward", stored, *named(self.options))),
             Return(bare(shown)),
         ]

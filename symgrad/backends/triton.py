@@ -22,7 +22,7 @@ from . import primitives
 from .base import Artefact
 from .handwritten import handwritten, respelled
 from .options import PAIR
-from .python_checks import RangeCheck, inputs_helper, promoted
+from .python_checks import RangeCheck, inputs_helper, printed_checks, promoted
 from .python_names import PythonLanguage
 from .python_sizes import size
 from .python_statements import is_given, named, needed
@@ -121,11 +121,14 @@ class _File(OperatorFile):
         found = {n for t in self.texts[which] for n in (*t.sizes, *self._extents(t, flat))}
         return found if turn is None else found | {r.name for e in turn.spoken for r in refs(e)}
 
+    @cached_property
+    def _checks(self) -> Def:
+        return inputs_helper(self.program, self._in_range, promoted(self.primal), noun=self.noun)
+
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
         own = handwritten("triton")
-        checked = inputs_helper(self.program, self._in_range, promoted(self.primal), noun=self.noun)
-        checks = [checked, *type_helpers(self.primal)]
+        checks = [*printed_checks(self._checks), *type_helpers(self.primal)]
         about = (self.results_doc(), *self.arguments_doc())
         public = Def(Name(self.primal.name), tuple(self.parameters()), self._call(), about, public=True)
         texts = [text.function for which in PAIR for text in self.texts[which]]
@@ -186,7 +189,7 @@ class _File(OperatorFile):
     def _call(self) -> py.Block:
         outputs: list[Expression] = [*named(self.primal.outputs)]
         inputs, kind = named(self.primal.inputs), autocast_of(self.primal.statements, self.primal.outputs)
-        found = taken(self.program, "_inputs", kind)
+        found = taken(self.program, self._checks, kind)
         result: Expression = call("_forward", *inputs, *named(self.options))
         if self.hidden:
             count = len(outputs)

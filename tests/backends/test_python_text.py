@@ -41,6 +41,14 @@ LINES = [
     ("softmax", "torch", "Return the input as a tensor;"),
     ("linear", "torch", "The arguments are floating-point tensors: x (n, k),"),
     ("f(x) = sqrt(x) for x > 0", "jax", "x is a floating-point array (...,). It is declared for x > 0."),
+    # a type is checked without a function that does nothing else
+    ("relu", "numpy", 'x = _real("x", x) out'),
+    ("relu", "torch", 'x = _real("x", x) with'),
+    ("f(x) = 2*x", "jax", 'x = _real("x", x) return'),
+    # the elements of a whole array
+    ("mse_loss", "numpy", "grad_prediction = 2 * grad_output / prediction.size * (prediction - target)"),
+    ("mse_loss", "jax", "2 * grad_output / prediction.size * (prediction - target)"),
+    ("mse_loss", "torch", "2 * grad_output / prediction.numel() * (prediction - target)"),
     # a sigmoid that is read in a power and beside it has a name
     ("focal_loss", "numpy", "sigmoid_x**gamma * (sigmoid_x + gamma * softplus_x * (1 - sigmoid_x))"),
     ("focal_loss", "torch", "sigmoid_x**gamma * (sigmoid_x + gamma * softplus_x * (1 - sigmoid_x))"),
