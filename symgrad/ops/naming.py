@@ -32,8 +32,8 @@ def wishes(node: Expr) -> tuple[str, ...]:
     (inner,) = node.args if isinstance(node, Apply) and len(node.args) == 1 else (None,)
     longer = ""
     if isinstance(node, Apply) and inner is not None and not OPS[node.op].noun:
-        minus = "minus_" if isinstance(inner, Apply) and terms_of(inner)[0][1] < 0 else ""
-        longer = f"{node.word}_{minus}{short(inner)}"
+        sign = "neg_" if isinstance(inner, Apply) and terms_of(inner)[0][1] < 0 else ""
+        longer = f"{node.word}_{sign}{short(inner)}"
     return short(node), phrase(node), longer
 
 
@@ -62,7 +62,7 @@ def _short(node: Expr) -> str:
         return _chosen(node, led_by)
     if not row.noun:
         several = node.op == "maximum" and len("_".join(data)) <= LONGEST // 2
-        return "_".join([node.word, *(data if several else data[:1])])
+        return "_".join([node.word, *_signs(node), *(data if several else data[:1])])
     if read := phrase(node):
         return read
     if cotangents and node.op in ("mul", "div"):
@@ -72,6 +72,15 @@ def _short(node: Expr) -> str:
         return f"sum_{calls.pop()}"
     noun = "ratio" if factors(node)[1] else "sum" if node.op == "sub" else row.noun
     return f"{'grad' if cotangents else led_by}_{noun}".lstrip("_")
+
+
+def _signs(node: Apply) -> list[str]:
+    """neg and abs in f(-abs(x)), which is not to be taken for f(x)."""
+    found, inner = list[str](), node.args[0] if len(node.args) == 1 else None
+    while isinstance(inner, Apply) and inner.op in ("neg", "abs"):
+        found.append(inner.op)
+        (inner,) = inner.args
+    return found if isinstance(inner, Ref) else []
 
 
 def _leader(word: str) -> str:
@@ -149,7 +158,7 @@ def _phrase_of(node: Expr) -> str:
         squared = node.op == "mul" and parts[0] == parts[1]
         return f"{parts[0]}_squared" if squared else f"{parts[0]}_{between}_{parts[1]}"
     if node.op == "neg":
-        return f"minus_{parts[0]}"
+        return f"neg_{parts[0]}"
     return "_".join([node.word, *parts]) if len(parts) < 2 else ""
 
 

@@ -50,8 +50,8 @@ LINES = [
     ("mse_loss", "jax", "2 * grad_output / prediction.size * (prediction - target)"),
     ("mse_loss", "torch", "2 * grad_output / prediction.numel() * (prediction - target)"),
     # a sigmoid that is read in a power and beside it has a name
-    ("focal_loss", "numpy", "sigmoid_x**gamma * (sigmoid_x + gamma * softplus_x * (1 - sigmoid_x))"),
-    ("focal_loss", "torch", "sigmoid_x**gamma * (sigmoid_x + gamma * softplus_x * (1 - sigmoid_x))"),
+    ("focal_loss", "numpy", "sigmoid_neg_x**gamma * (sigmoid_neg_x + gamma * softplus_neg_x * (1 - sigmoid_neg_x))"),
+    ("focal_loss", "torch", "sigmoid_neg_x**gamma * (sigmoid_neg_x + gamma * softplus_neg_x * (1 - sigmoid_neg_x))"),
 ]
 
 
