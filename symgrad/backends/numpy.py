@@ -41,6 +41,7 @@ from .python_checks import (
     cotangents_helper,
     inputs_helper,
     outside,
+    printed_checks,
     range_refused,
     type_helpers,
 )
@@ -108,7 +109,10 @@ class NumPyFile(WholeFile):
     def module(self, header: Sequence[str]) -> Module:
         """The file as a tree."""
         functions = counted_at_hand(self.functions(), lambda array: Attribute(array, "size"))
-        helpers, used = self.completed(functions, self._helpers(), handwritten("numpy"))
+        checks = self.inputs_helper()  # functions of one point call it, where forward checks only a type
+        called = not printed_checks(checks) and self.inputs in py.words_in(functions)
+        first = [*([checks] if called else []), *self._helpers()]
+        helpers, used = self.completed(functions, first, handwritten("numpy"))
         modules = [Import(m, source="scipy") for m in sorted(SCIPY) if m in used]
         return Module(
             tuple(header),
