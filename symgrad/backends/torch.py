@@ -330,11 +330,8 @@ class TorchFile(FrameworkFile):
         places = {g: k for k, g in enumerate(map(self.gradient_of, self.primal.inputs)) if g is not None}
 
         def asked(guard: Guard) -> Sequence[Expression]:
-            # an input whose gradient is needed is given
-            own = {(n, True) for n in self.primal.optional if guard.serves == (self.gradient_of(n),)}
-            when = tuple(w for w in guard.when if w not in own)
             serves = () if self.unconditional else guard.serves
-            return conditions(replace(guard, when=when, serves=serves), places, self.program, self.flags)
+            return conditions(replace(guard, serves=serves), places, self.program, self.flags)
 
         reads = [*self.seeds, *self._ordered(self.saved)]
         statements, optional = self._statements, self.primal.optional
