@@ -244,4 +244,9 @@ MENDED = {
         "f(y[...,n], x[n]?; dx=1.0): step[i:n-1] = given(x, x[i+1] - x[i], dx); "
         "out[...] = sum[i:n-1]((y[...,i] + y[...,i+1])*step[i])"
     ),
+    "a difference of two distances that may both be 0": (
+        "f(a[n,d], p[n,d], q[n,d]; margin=1.0): near[i] = sum[k]((a[i,k] - p[i,k])**2); "
+        "far[i] = sum[k]((a[i,k] - q[i,k])**2); out = mean[i](maximum(sqrt(near[i]) - sqrt(far[i]) + margin, 0))"
+    ),
+    "a quotient by 1 and a power of what may be negative": "f(x[n]; a=2)[i] = x[i]**a/(1 + x[i]**a)",
 }

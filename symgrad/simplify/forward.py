@@ -30,7 +30,7 @@ from ..expr import (
     transform,
 )
 from ..expr.names import Names, fresh_letters
-from ..ir import Equation, Function, Role, Tensor, alive, names_of, on_demand, range_of, rewritten, spans
+from ..ir import Equation, Function, Role, Signs, Tensor, alive, names_of, on_demand, range_of, rewritten, spans
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from ..precision import better
@@ -104,7 +104,10 @@ def _each_node(rewrite: Callable[[Expr], Expr]) -> Callable[[Function], Function
 
 
 def _in_form(table: Sequence[Identity], inputs: Collection[str] | None = None) -> Callable[[Function], Function]:
-    return _each(partial(stable_form, table=table, inputs=inputs))
+    def rewrite(f: Function) -> Function:
+        return _each(partial(stable_form, table=table, inputs=inputs, interval=Signs(f)))(f)
+
+    return rewrite
 
 
 def _unconditional(function: Function) -> Function:

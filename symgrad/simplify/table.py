@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ..expr import (
+    ZERO,
+    Const,
     Expr,
     apply,
     base_of,
@@ -26,7 +28,9 @@ from ..expr import (
     transform,
     transformer,
 )
-from ..ir import Equation, Function, applied
+from ..ir import Equation, Function, Interval, applied
+from ..ir.interval import REALS
+from ..ir.signs import POSITIVE, is_in
 from ..ops.row import unguarded_divisor
 from ..records import dataclass
 from .match import match
@@ -39,14 +43,18 @@ def _exp(u: Expr) -> Expr:
     return apply("exp", u)
 
 
+Intervals = Callable[[Expr], Interval]
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`before` = `after` for all real u, v and w where `before` is defined, and `holds` says yes to them."""
+    """`before` = `after` for all real u, v and w where `before` is defined, and `holds` says yes to them, by the
+    intervals that are known of their values."""
 
     name: str
     before: Expr
     after: Expr
-    holds: Callable[[Mapping[Expr, Expr]], bool] = lambda found: True
+    holds: Callable[[Mapping[Expr, Expr], Intervals], bool] = lambda found, interval: True
 
 
 def _tanh_slope(u: Expr) -> Expr:
@@ -62,9 +70,21 @@ def _of_sum(u: Expr, v: Expr, w: Expr) -> Expr:
     return apply("root_of_sum", u, v, w)
 
 
-def _moving(found: Mapping[Expr, Expr]) -> bool:
+def _moving(found: Mapping[Expr, Expr], interval: Intervals) -> bool:
     """Whether all of u, v and w depend on something."""
     return all(refs(part) for part in found.values())
+
+
+def _has_logarithm(found: Mapping[Expr, Expr], interval: Intervals) -> bool:
+    """Whether u is positive, and v is no number: (-2)**v is one for v = 2, too, and log(-2) none."""
+    return bool(refs(found[V])) and is_in(interval(found[U]), POSITIVE)
+
+
+def _not_both_zero(found: Mapping[Expr, Expr], interval: Intervals) -> bool:
+    """Whether u and v, which are not negative, are known not to be 0 at one point."""
+    apart = signed_total([*terms_of(found[U]), *((t, -sign) for t, sign in terms_of(found[V]))])
+    apart = without_opposites(apart)
+    return isinstance(apart, Const) and apart is not ZERO or any(is_in(interval(found[u]), POSITIVE) for u in (U, V))
 
 
 STABLE: tuple[Identity, ...] = (
@@ -89,9 +109,12 @@ STABLE: tuple[Identity, ...] = (
     Identity("1 + erf", 1 + apply("erf", U), apply("erfc", -U)),
     Identity("1 - erf", 1 - apply("erf", U), apply("erfc", U)),
     Identity("1 - ndtr", 1 - apply("ndtr", U), apply("ndtr", -U)),
-    Identity("Hill", U**V / (1 + U**V), apply("sigmoid", V * apply("log", U)), lambda found: bool(refs(found[V]))),
+    Identity("Hill", U**V / (1 + U**V), apply("sigmoid", V * apply("log", U)), _has_logarithm),
     Identity(
-        "difference of roots", apply("sqrt", U) - apply("sqrt", V), (U - V) / (apply("sqrt", U) + apply("sqrt", V))
+        "difference of roots",
+        apply("sqrt", U) - apply("sqrt", V),
+        (U - V) / (apply("sqrt", U) + apply("sqrt", V)),
+        _not_both_zero,
     ),
     Identity("great circle", apply("acos", _cosines), 2 * apply("asin", apply("sqrt", _haversine))),
     Identity(
@@ -125,8 +148,16 @@ SLOPES: tuple[Identity, ...] = (
 )
 
 
-def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collection[str] | None = None) -> Expr:
-    """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found."""
+def stable_form(
+    body: Expr,
+    table: Sequence[Identity] = STABLE,
+    inputs: Collection[str] | None = None,
+    interval: Intervals = lambda u: REALS,
+) -> Expr:
+    """Row by row, each over the whole body: a later row must not take a part that an earlier one would have found.
+
+    interval  an interval that has every value of an expression
+    """
     there, tidy = {*operators(body)}, transformer(without_opposites)
     for row in table:
         if not there.issuperset(operators(row.before)):
@@ -134,7 +165,7 @@ def stable_form(body: Expr, table: Sequence[Identity] = STABLE, inputs: Collecti
 
         def rewrite(node: Expr, row: Identity = row) -> Expr:
             found = match(row.before, node, VARIABLES) if operator(node) == operator(row.before) else None
-            if found is None or not row.holds(found):
+            if found is None or not row.holds(found, interval):
                 return node
             if inputs is not None and any(r.name not in inputs for r in refs(found[U])):
                 return node

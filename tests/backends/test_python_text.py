@@ -49,6 +49,8 @@ LINES = [
     ("mse_loss", "numpy", "grad_prediction = 2 * grad_output / prediction.size * (prediction - target)"),
     ("mse_loss", "jax", "2 * grad_output / prediction.size * (prediction - target)"),
     ("mse_loss", "torch", "2 * grad_output / prediction.numel() * (prediction - target)"),
+    # what a logsumexp is shifted by does not move it
+    ("logsumexp", "jax", "max_x = jax.lax.stop_gradient(x.max(axis=-1, initial=-jnp.inf))"),
     # a sigmoid that is read in a power and beside it has a name
     ("focal_loss", "numpy", "sigmoid_neg_x**gamma * (sigmoid_neg_x + gamma * softplus_neg_x * (1 - sigmoid_neg_x))"),
     ("focal_loss", "torch", "sigmoid_neg_x**gamma * (sigmoid_neg_x + gamma * softplus_neg_x * (1 - sigmoid_neg_x))"),
