@@ -172,9 +172,17 @@ def ours(name: str, kernel: str, real: str, block: int) -> Facts:
                 kinds[p.name], known[p.name] = "constexpr", None
         else:
             kinds[p.name] = "i32"
+    kinds |= dict.fromkeys(ones := _ones(function), "constexpr")
+    known |= dict.fromkeys(ones, 1)
     read, wrote = KERNELS[name][kernel].beside
     warps = min(max(block // 256, 4), 32)
     return compiled(function, kinds, known, block, warps, (read * SIZES[real], wrote * 4))
+
+
+def _ones(function: Any) -> list[str]:
+    """The strides that are 1 of contiguous arrays, which triton compiles another kernel for."""
+    strides = (p.name for p in function.params if "_stride" in p.name)
+    return [name for name in strides if re.search(rf"\* {name}\b(?! \+|\s+\+)", function.src)]
 
 
 def theirs(of: Theirs, real: str, columns: int) -> Facts:

@@ -64,16 +64,30 @@ def _one_device(**tensors):
         raise ValueError(f"{_NAME}: the tensors are on different devices: {said}")
 
 
+def _on_gpu(tensor):
+    """Refuse a tensor that is not on a GPU."""
+    if tensor.device.type == "cpu" and not triton.knobs.runtime.interpret:
+        raise ValueError(
+            f"{_NAME}: there is a tensor on the CPU; kernels run on a GPU, or in "
+            "the interpreter: set TRITON_INTERPRET=1 before triton is imported"
+        )
+
+
 def _stored(*tensors):
-    """Return the tensors as kernels read them; refuse those that are not on a GPU."""
-    for tensor in tensors:
-        on_cpu = tensor is not None and tensor.device.type == "cpu"
-        if on_cpu and not triton.knobs.runtime.interpret:
-            raise ValueError(
-                f"{_NAME}: there is a tensor on the CPU; kernels run on a GPU, or in "
-                "the interpreter: set TRITON_INTERPRET=1 before triton is imported"
-            )
+    """Return the tensors as kernels read them that take no strides."""
     return [None if t is None else t.contiguous() for t in tensors]
+
+
+def _rows(tensor, *shape):
+    """Return the tensor with its axes taken together, no copy if rows are contiguous."""
+    tensor = tensor.reshape(shape or tensor.shape)
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def _spread(tensor, *shape):
+    """Return a cotangent so; one number that is expanded, as that of a sum, may stay."""
+    tensor = tensor.reshape(shape or tensor.shape)
+    return tensor if tensor.stride(-1) in (0, 1) else tensor.contiguous()
 
 
 def _precision(tensor):

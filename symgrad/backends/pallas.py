@@ -82,7 +82,7 @@ class _File(JaxFile):
         primal = self.flat.derivative.primal
         options = {o.name: o.dtype for o in primal.options}
         where = primal.name, self.flat.table_of(procedure), [*self.names.values()], options
-        around = _Surroundings("", *where, self.absent, procedure.reads, {})
+        around = _Surroundings("", *where, self.absent, procedure.reads, {}, {})
         return texts(kernels(self.flat, procedure, to="pallas"), which, around, BlockText)
 
     # the file

@@ -35,6 +35,7 @@ from .triton_helpers import helpers
 from .triton_kernel import KernelText, parts_of, places_of, texts, total_of
 from .triton_load import Interpreted
 from .triton_streams import StreamText
+from .triton_strides import Lies, lies
 from .triton_tiles import TileText
 
 WARPS, STAGES = Word("warps"), Word("stages")
@@ -75,6 +76,7 @@ class _File(OperatorFile):
         self.names = size_names(program)
         self.packs: dict[Expr, Expr] = {ref(new): ref(dim) for dim, new in self.names.items() if dim in primal.packs}
         self.turns: dict[str, Turn | None] = {}
+        self.lies: dict[str, dict[str, Lies]] = {}
         self.inside: set[int] = set()  # the kernels of turns
         self.chosen = {which: self._texts(flat, getattr(flat, which), which) for which in PAIR}
         self.texts = {
@@ -95,9 +97,11 @@ class _File(OperatorFile):
         options = {o.name: o.dtype for o in primal.options}
         gradients = own if which != PAIR[0] else {}
         where = primal.name, flat.table_of(procedure), [*self.names.values()], options
-        around = Surroundings("", *where, optional, procedure.reads, gradients)
         before, turn, behind = in_turns(flat, procedure)
         self.turns[which] = turn
+        launched = (*before, *(turn.launched if turn else ()), *behind)
+        self.lies[which] = lies((k for choice in launched for some in choice for k in some), flat.table_of(procedure))
+        around = Surroundings("", *where, optional, procedure.reads, gradients, self.lies[which])
         if turn is None:
             return texts(before, which, around, lambda k, a: TEXTS.get(type(k), KernelText)(k, a))
         self.inside |= {id(k) for choice in turn.launched for some in choice for k in some}
@@ -107,7 +111,7 @@ class _File(OperatorFile):
             around = replace(around, table=table, sizes=sizes) if id(kernel) in self.inside else around
             return TEXTS.get(type(kernel), KernelText)(kernel, around)
 
-        return texts((*before, *turn.launched, *behind), which, around, made)
+        return texts(launched, which, around, made)
 
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:
@@ -119,11 +123,17 @@ class _File(OperatorFile):
     def _used(self, which: str, flat: Program) -> set[str]:
         turn = self.turns[which]
         found = {n for t in self.texts[which] for n in (*t.sizes, *self._extents(t, flat))}
+        found |= {r.name for n in self._packed(which) for e in flat.table[n].shape for r in refs(e)}
         return found if turn is None else found | {r.name for e in turn.spoken for r in refs(e)}
 
     @cached_property
     def _checks(self) -> Def:
         return inputs_helper(self.program, self._in_range, promoted(self.primal), noun=self.noun)
+
+    def _packed(self, which: str) -> list[str]:
+        """What is passed strides of packs, each of them as one axis."""
+        shapes = {n: self.flat.table[n].shape for n in self.lies[which]}
+        return [n for n, shape in shapes.items() if not self.packs.keys().isdisjoint(refs(*shape))]
 
     def module(self, header: Sequence[str]) -> py.Module:
         """The file as a tree."""
@@ -249,10 +259,16 @@ class _File(OperatorFile):
     def _launches(self, which: str, like: Name, given: Sequence[str]) -> list[py.Statement]:
         texts = self.texts[which]
         read = [n for n in given if any(n in t.read for t in texts)]
-        found: list[py.Statement] = []
-        if read:
-            value = call("_stored", *named(read))
-            found.append(Assign(py.targets(named(read)), value))
+        found: list[py.Statement] = [Do(call("_on_gpu", like))]
+        for name in [n for n in read if n in self.lies[which]]:
+            how, packed = self.lies[which][name], name in self._packed(which)
+            shape = map(self._size, self.flat.table[name].shape if packed else ())
+            if how != Lies.strided:
+                found.append(Assign(Name(name), call(f"_{how.name}", Name(name), *shape)))
+            elif packed:
+                found.append(Assign(Name(name), method(Name(name), "reshape", *shape)))
+        if stored := named([n for n in read if n not in self.lies[which]]):
+            found.append(Assign(py.targets(stored), call("_stored", *stored)))
         launched = self._in_order(which, like)
         if REAL.name in py.words_in(launched):
             found.append(Assign(REAL, call("_precision", like)))
@@ -320,7 +336,7 @@ class _File(OperatorFile):
         tensor, shape = self.program.table[name], self.flat.table[name].shape
         start, stop = self._size(ref(turn.first)), self._size(ref(turn.stop))
         array: Expression = Name(name)
-        if tensor.shape != shape:  # what rows are several axes of is taken by its elements
+        if tensor.shape != shape and name not in self.lies[which]:  # rows that are several axes are taken by elements
             array = method(array, "view", py.integer(-1))
             start, stop = (self._size(apply("mul", ref(n), product(shape[1:]))) for n in (turn.first, turn.stop))
         found = py.Element(array, (py.Cut(start, stop),))
@@ -444,10 +460,20 @@ class _File(OperatorFile):
         found = [(word, extent) for word, extent in text.blocks.items() if extent is not None]
         return [Assign(self._size_of(word), call(taken, self._size(extent))) for word, extent in found]
 
+    def _strides(self, name: str, text: KernelText) -> list[Expression]:
+        """What a kernel is given for how a tensor lies."""
+        axes = [axis for axis, _ in text.strides.get(name, ())]
+        if 1 < len(axes) == len(text.around.table[name].shape):
+            return [py.Splat(method(Name(name), "stride"))]
+        return [method(Name(name), "stride", py.integer(axis)) for axis in axes]
+
     def _call_of(
         self, text: KernelText, which: str, called: Word | None, grid: tuple[Expression, ...], like: Name
     ) -> list[py.Statement]:
-        positional = [self._argument(n, text, which) for n in (*text.read, *text.written)]
+        positional: list[Expression] = []
+        for n in text.read:
+            positional += [self._argument(n, text, which), *self._strides(n, text)]
+        positional += [self._argument(n, text, which) for n in text.written]
         positional += [self._size(ref(n)) for n in text.sizes]
         positional += [Name(n) for n in text.numbers if text.around.options[n] != Dtype.REAL]
         options = {n: Name(n) for n in text.numbers if text.around.options[n] == Dtype.REAL}

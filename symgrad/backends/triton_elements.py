@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..expr import Apply, Const, Expr, Index, Ref, conjunction, indices, refs
+from ..expr import Apply, Const, Expr, Index, Ref, conjunction, indices, ref, refs
 from ..expr.names import Names
 from ..ir import Dtype, Tensor, evaluated
 from ..plan.kernels import Kernel
@@ -13,6 +13,7 @@ from ..source import python as py
 from ..source.python import Assign, Expression, Name, Operation, Word, call, method
 from .triton_expressions import Expressions, Value
 from .triton_lanes import LANE, NUMBER, Lanes
+from .triton_strides import Lies
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Surroundings:
     optional   the inputs that may be absent
     passed     the tensors that forward, or backward, has
     gradients  gradient -> the input that it is of; empty in forward
+    lies       how tensors lie that need not be contiguous
     """
 
     name: str
@@ -37,6 +39,7 @@ class Surroundings:
     optional: Sequence[str]
     passed: Sequence[str]
     gradients: Mapping[str, str]
+    lies: Mapping[str, Lies]
 
     def is_plain(self, option: str) -> bool:
         """Whether an option is a number that is known when a kernel is compiled."""
@@ -54,12 +57,13 @@ class Scope:
 class Elements:
     """The elements of one kernel, and the scopes that their variables stand in.
 
-    known   what is computed, by its element
-    spans   the lanes of what is computed or loaded, by name
-    padded  those of them along which it is 0 where a block has more elements than there are
-    read    the tensors that are read
-    first   the scope before a loop over rows; `every` is that of a row, `turn` that of a block of lanes, and `scope`
-            the innermost one
+    known    what is computed, by its element
+    spans    the lanes of what is computed or loaded, by name
+    padded   those of them along which it is 0 where a block has more elements than there are
+    read     the tensors that are read
+    strides  those of tensors that are passed, by name, from the first axis on
+    first    the scope before a loop over rows; `every` is that of a row, `turn` that of a block of lanes, and `scope`
+             the innermost one
     """
 
     of_lanes: type[Lanes] = Lanes
@@ -76,6 +80,7 @@ class Elements:
         self.padded: dict[str, frozenset[Index]] = {}
         self.read: dict[str, None] = {}
         self._called: dict[Ref, str] = {}
+        self.strides: dict[str, list[Ref]] = {}
         self.real = self.word("REAL")
         self._begin()
         self.scope = self.turn = self.every = self.first = Scope()
@@ -230,13 +235,21 @@ class Elements:
         if tensor.dtype == Dtype.REAL and conditions:
             other = call("float", py.text("nan"))  # of what is not inside
         options = {} if mask is None else {"mask": mask, "other": other}
-        address = self.lanes.address(node.name, node.subscripts, tensor.shape)
+        address = self.address(node, tensor)
         if span and not own:  # one address, and lanes that ask for it
             address = call("tl.broadcast_to", address, py.Several(tuple(self.lanes.blocks)))
         value: Expression = call("tl.load", address, **options)
         if tensor.dtype == Dtype.REAL:
             value = method(value, "to", self.real)
         return method(value, "to", Word("tl.int1")) if tensor.dtype == Dtype.BOOL else value
+
+    def address(self, node: Ref, tensor: Tensor) -> Expression:
+        """Where an element is, by the strides of a tensor that need not be contiguous."""
+        if node.name not in self.strides:
+            count = self.around.lies.get(node.name, Lies.stored).passed(len(tensor.shape))
+            words = ["stride"] if count == 1 else [f"stride_{axis}" for axis in range(count)]
+            self.strides[node.name] = [ref(self.names.new(f"{node.name}_{word}")) for word in words]
+        return self.lanes.address(node.name, node.subscripts, tensor.shape, self.strides[node.name])
 
     def _new(self, node: Ref) -> str:
         """The name of a variable for an element: that of the tensor, if it is free and has no component named."""

@@ -83,7 +83,12 @@ class KernelText:
         self.flags = [g for g in self.around.gradients if self.flag(g).name in words]
         self.presence = [n for n in self.around.optional if f"has_{n}" in words]
         self.blocks = {w: extent for w, extent in self.lanes.blocks.items() if w.name in words}
-        parameters = [Given(pointer(n)) for n in (*self.read, *self.written)]
+        strides = {n: [r.name for r in some] for n, some in self.elements.strides.items()}
+        self.strides = {n: [(axis, s) for axis, s in enumerate(some) if s in names] for n, some in strides.items()}
+        parameters: list[Given] = []
+        for n in self.read:
+            parameters += [Given(pointer(n)), *(Given(Name(s)) for _, s in self.strides.get(n, ()))]
+        parameters += [Given(pointer(n)) for n in self.written]
         parameters += [Given(Name(n)) for n in self.sizes]
         parameters += [Given(Name(n), kind=CONSTANT if self.around.is_plain(n) else "") for n in self.numbers]
         parameters += [Given(Word(f"has_{n}"), kind=CONSTANT) for n in self.presence]

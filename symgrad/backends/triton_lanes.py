@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..expr import ZERO, Expr, Index, apply, index, indices, product, ref, signed_total, terms_of
+from ..expr import ONE, ZERO, Expr, Index, apply, index, indices, product, ref, signed_total, terms_of
 from ..plan.kernels import Kernel
 from ..records import replace
 from ..source import python as py
@@ -153,8 +153,15 @@ class Lanes:
 
     # memory
 
-    def address(self, name: str, subscripts: Sequence[Expr], shape: Sequence[Expr]) -> Expression:
-        """Where an element is, row-major."""
+    def address(
+        self, name: str, subscripts: Sequence[Expr], shape: Sequence[Expr], strides: Sequence[Expr] = ()
+    ) -> Expression:
+        """Where an element is: by strides, as far as there are any, and row-major along the axes behind them."""
+        if strides:
+            count = len(strides)
+            pairs = zip((*subscripts[:count], flat(subscripts[count:], shape[count:])), (*strides, ONE), strict=True)
+            parts = [apply("mul", s, stride) for s, stride in pairs if s is not ZERO]
+            return joined([pointer(name), *map(self.place, parts)])
         if self.kernel.flat and tuple(subscripts) == tuple(self.rows) and tuple(shape) == tuple(self.rows.values()):
             return Operation("add", (pointer(name), self.row))
         place = self._of_number(subscripts, shape) if self.kernel.counted else flat(subscripts, shape)

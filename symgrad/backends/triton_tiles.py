@@ -28,7 +28,8 @@ class TileLanes(Lanes):
         self.of_tile = {i: block(i.name) for i in self.tiles}
         self.blocks = {**{b: self.tiles[i] for i, b in self.of_tile.items()}, self.terms: kernel.longest}
         elements = [r for s in kernel.steps for e in s.equations for r in (ref(e.target, *e.subscripts), *e.reads)]
-        self.wide = {i for r in elements for s in r.subscripts[:-1] for i in indices(s)}
+        # each axis of a matrix may have a stride
+        self.wide = {i for r in elements if len(r.subscripts) > 1 for s in r.subscripts for i in indices(s)}
 
     def mask_of(self, i: Index) -> Word:
         return Word(f"mask_{i.name}")
@@ -129,7 +130,7 @@ class TileElements(Elements):
             masks = [self.spread(self.lanes.mask_of(a), (a,)) for a in own]
             other = py.Number("0.0" if tensor.dtype == Dtype.REAL else "0")
             options = {"mask": py.joined("bitand", masks), "other": other} if masks else {}
-            tree: Expression = call("tl.load", self.lanes.address(node.name, node.subscripts, tensor.shape), **options)
+            tree: Expression = call("tl.load", self.address(node, tensor), **options)
             self.axes = tile
             if tensor.dtype == Dtype.REAL and not native:
                 tree = method(tree, "to", self.real)

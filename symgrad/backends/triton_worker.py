@@ -83,7 +83,7 @@ class Guarded(interpreter.GridExecutor):  # type: ignore[misc]  # triton has no 
             return name, "constexpr", str(value) if isinstance(value, tl.dtype) else value
         if torch.is_tensor(value):
             return name, KINDS[value.dtype], None
-        return name, "i64", None
+        return (name, "constexpr", 1) if value == 1 else (name, "i64", None)  # triton compiles another for 1
 
     def _restore_args_dev(self, *args: Any) -> None:
         for value, own, _ in self.copies:
@@ -177,13 +177,21 @@ class Worker:
 
     def forward(self, own: int, inputs: Any, options: Any) -> tuple[Any, int]:
         """The outputs, and the number of what is saved."""
-        arrays = [*map(_decoded, inputs)]
+        arrays = [self._laid_out(a, k) for k, a in enumerate(inputs)]
         before = [None if a is None else a.tobytes() for a in arrays]
         self._take(self.kept[own].module, all(a is None or a.size <= FEW for a in arrays))
         found, saved = self.kept[own].forward(*arrays, **options)
         if before != [None if a is None else a.tobytes() for a in arrays]:
             raise RuntimeError("forward writes to an input")
         return found, self._keep((own, saved))
+
+    def _laid_out(self, value: Any, number: int) -> Any:
+        """An array as it lies in memory; a contiguous one in turn so, with rows apart, and transposed, each unlike the
+        one before it."""
+        array = _decoded(value)
+        if array is None or array.ndim < 2 or not array.flags.c_contiguous:
+            return array
+        return (_apart, _transposed, np.asarray)[(self.calls + number) % 3](array)
 
     def _take(self, module: ModuleType, few: bool) -> None:
         """Blocks of a few elements, and rows that are long in every other call. Of few elements, blocks are larger than
@@ -205,7 +213,7 @@ class Worker:
     def backward(self, number: int, seeds: Any, count: int, needs: Any) -> Any:
         """The gradients."""
         own, saved = self.kept[number]
-        given = [*map(_decoded, seeds)]
+        given = [self._laid_out(a, k) for k, a in enumerate(seeds)]
         return self.kept[own].backward(saved, tuple(given) if count > 1 else given[0], needs)
 
     def call(self, own: int, module: str, function: str, given: Any) -> Any:
@@ -272,6 +280,17 @@ def _decoded(value: Any) -> Any:
     view = np.lib.stride_tricks.as_strided(memory[first:], shape, strides)
     view[...] = array
     return view
+
+
+def _apart(array: Any) -> Any:
+    """The array with something between its rows."""
+    beside = np.full((*array.shape[:-1], 1), np.nan if array.dtype.kind == "f" else 1, array.dtype)
+    return np.concatenate((array, beside), -1)[..., :-1]
+
+
+def _transposed(array: Any) -> Any:
+    """The array with its columns one after the other."""
+    return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def main() -> None:

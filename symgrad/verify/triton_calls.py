@@ -55,12 +55,12 @@ def faults_of_operators(
     def moved(some: Sequence[Any]) -> list[Any]:
         return [t.detach().requires_grad_() if r and t is not None else t for t, r in zip(some, reals, strict=True)]
 
-    def results(call: Any, some: Sequence[Any]) -> list[Any]:
+    def results(call: Any, some: Sequence[Any], ones: Any = torch.ones_like) -> list[Any]:
         own = moved(some)
         out = call(*own, **options)
         outs = [o for o in (out if isinstance(out, tuple) else (out,)) if o.requires_grad]
         asked = [t for t in own if t is not None and t.requires_grad]
-        return [*outs, *torch.autograd.grad(outs, asked, [*map(torch.ones_like, outs)])]
+        return [*outs, *torch.autograd.grad(outs, asked, [*map(ones, outs)])]
 
     function = getattr(artefact.module, name)
     found: list[Fault] = []
@@ -80,7 +80,7 @@ def faults_of_operators(
             if kind in HALVES:  # of what is rounded already
                 wanted = results(function, given(torch.float32, given(dtype)))
             try:
-                values = results(call, given(dtype))
+                values = results(call, given(dtype), lambda o: o.new_ones(()).expand_as(o))  # as that of a sum
             except Exception as error:
                 found.append((name, f"{said}, raises {type(error).__name__}: {error}"))
                 continue
