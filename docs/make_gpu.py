@@ -309,7 +309,7 @@ def attention() -> str:
             function = getattr(module, f"_{which}_kernel")
             names = [p.name for p in function.params]
             known = {**dict(zip([n for n in names if n.startswith("BLOCK")], blocks, strict=True)), "REAL": tl.float32}
-            known |= {n: True for n in names if n.startswith("NEEDS")}
+            known |= {n: True for n in names if n.startswith("NEEDS")} | dict.fromkeys(_ones(function), 1)
             kinds = {n: "constexpr" if n in known else f"*{real}" if n.endswith("_ptr") else "i32" for n in names}
             kinds |= {n: "*fp32" for n in names if n.startswith(("max_", "sum_"))}
             aligned = {(k,): [["tt.divisibility", 16]] for k, kind in enumerate(kinds.values()) if kind[0] in "*i"}
