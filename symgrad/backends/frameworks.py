@@ -178,6 +178,8 @@ class JaxValues(_Framework):
 
     language = "jax"
     flushes = True  # subnormal numbers are 0 to XLA on a CPU
+    powers = True  # XLA has two compilers of a fused loop: a cube root is a power to one
+    reciprocals = True  # a division by what is the same in a row, and by two numbers, one after the other
     traces = True  # real numbers, of which none is looked at
 
     def tensor(self, value: Any) -> Any:

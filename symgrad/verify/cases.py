@@ -127,8 +127,10 @@ def refuses_nothing(case: Case, error: Exception) -> bool:
 
 
 def is_of_nothing(error: Exception) -> bool:
-    """Whether NumPy, JAX or torch refuse a maximum over nothing."""
-    return any(words in str(error) for words in ("zero-size array to reduction", "Expected reduction dim"))
+    """Whether NumPy, JAX or torch refuse a maximum over nothing, or JAX a convolution of no channels in as many
+    groups."""
+    words = ("zero-size array to reduction", "Expected reduction dim", "group_count must be a positive integer, got 0")
+    return any(some in str(error) for some in words)
 
 
 def refuses_infinity(error: Any) -> bool:

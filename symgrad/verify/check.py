@@ -348,7 +348,7 @@ class _Checking:
 
     def _bounds(self, case: Case, found: Truth, chosen: Format) -> Bounds | None:
         """What the text may be off by in the format in which the artefact computes."""
-        own = {name: bool(getattr(self.artefact, name, False)) for name in ("flushes", "powers")}
+        own = {name: bool(getattr(self.artefact, name, False)) for name in ("flushes", "powers", "reciprocals")}
         return None if self.text is None else self.text(case, found, replace(chosen, **own))
 
     def _fact(self, case: Case) -> Fact:

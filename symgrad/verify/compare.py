@@ -206,5 +206,5 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
             verdict = "wrong"
         elif error > budget and np.isfinite(budget):
             verdict = "loss"
-        bits = float(np.log2(min(max(ulps, 1.0), 1 / unit**2)))
+        bits = float(np.log2(min(max(ulps, 1.0), 1 / unit)))
         yield Judged(verdict, position, expected, obtained, ulps, bits, verdict == "loss" and overflows)

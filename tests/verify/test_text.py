@@ -94,6 +94,22 @@ def test_the_bound_holds_where_a_function_jumps_or_cancels(name):
         assert found.err == math.inf or abs(found.value - end) <= found.err * DOUBLE.unit
 
 
+QUOTIENTS = {  # what XLA may make of it, and the units that it is off by at most
+    "1/b is rounded, too": (lambda x: x / 3, 2 / 3),
+    "1/b is exact": (lambda x: x / 4, 0.0),
+    "a/b/c as a/(b*c), which underflows": (lambda x: x / 1e-200 / 1e-200 * 1e-250, math.inf),
+    "1/b underflows": (lambda x: x / 1e308, math.inf),
+    "a/b/c as a/(b*c)": (lambda x: x / 4 / 8, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_a_compiler_may_multiply_by_a_reciprocal(name):
+    program, most = QUOTIENTS[name]
+    with rounding(replace(DOUBLE, reciprocals=True), 200):
+        assert program(lift(1.0)).err == pytest.approx(most)
+
+
 def test_zero_to_working_precision_is_not_taken_for_exact():
     with rounding(DOUBLE, 100):
         assert (1 - FUNCTIONS["tanh"](lift(200.0)) * 1).err > 0

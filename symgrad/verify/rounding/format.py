@@ -20,13 +20,15 @@ WORKING = 140  # bits that suffice to see a change of relative size u
 @dataclass(frozen=True, slots=True)
 class Format:
     """A floating-point format: bits of the significand, the smallest normal number and the largest; whether smaller
-    numbers than that count as 0, and whether cube roots are powers of a rounded 1/3."""
+    numbers than that count as 0, whether cube roots are powers of a rounded 1/3, and whether a compiler may make a
+    product by a reciprocal of a quotient, and a/(b*c) of a/b/c."""
 
     bits: int
     tiny: float
     huge: float
     flushes: bool = False
     powers: bool = False
+    reciprocals: bool = False
 
     @property
     def unit(self) -> float:

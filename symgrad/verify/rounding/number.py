@@ -72,14 +72,21 @@ def product(a: Number, b: Number) -> Number:
 def _quotient(a: Number, b: Number) -> Number:
     if b.value == 0:
         return Number(mp.nan if a.value == 0 else mp.inf * mp.sign(a.value), INF if b.err else 0.0)
-    value = a.value / b.value
-    if not (a.err or b.err):
-        return rounded(value, 0.0, 1.0)
-    least = b.size - b.err * now.unit
-    if not least > 0.0:
-        return Number(value, INF)
-    own = abs(to_float(value._mpf_)) * b.err if b.err else 0.0
-    return rounded(value, (a.err + own) / least, 1.0)
+    value, whole = a.value / b.value, b.value._mpf_[1] == 1  # a power of 2 has an exact reciprocal
+    rounding = 2.0 if now.format.reciprocals and not whole else 1.0
+    found = 0.0
+    if a.err or b.err:
+        least = b.size - b.err * now.unit
+        if not least > 0.0:
+            return Number(value, INF)
+        own = abs(to_float(value._mpf_)) * b.err if b.err else 0.0
+        found = (a.err + own) / least
+    result = rounded(value, found, rounding)
+    if now.format.reciprocals:
+        result.below = getattr(a, "below", 1.0) * b.size
+        if not now.tiny <= result.below <= 1 / now.tiny:
+            result.err = INF
+    return result
 
 
 def _comparison(holds: Callable[[Any, Any], bool]) -> Binary:
@@ -95,12 +102,14 @@ def _comparison(holds: Callable[[Any, Any], bool]) -> Binary:
 
 
 class Number:
-    """A value and the bound `err` of its rounding error; `size` is the value's magnitude as a float."""
+    """A value and the bound `err` of its rounding error; `size` is the value's magnitude as a float, `below`, of a
+    quotient, that of what it has been divided by."""
 
-    __slots__ = ("err", "size", "value")
+    __slots__ = ("below", "err", "size", "value")
     value: Any
     err: float
     size: float
+    below: float
 
     def __init__(self, value: Any, err: float = 0.0) -> None:
         self.value = value
