@@ -394,6 +394,27 @@ def test_what_kernels_do_not_hold_is_refused_by_name(formula):
         sg.generate(sg.parse(formula), to="triton", check=False)
 
 
+LAID_OUT = {  # how a tensor of rows lies, and whether a kernel reads it there, as an input and as a cotangent
+    "contiguous": (lambda x: x, True, True),
+    "the first columns": (lambda x: x[:, :3], True, True),
+    "every other row": (lambda x: x[::2], True, True),
+    "one row for all": (lambda x: x[:1].expand(4, -1), True, True),
+    "one number for all": (lambda x: x[0, 0].expand(4, 6), False, True),
+    "every other column": (lambda x: x[:, ::2], False, False),
+    "transposed": (lambda x: x.T, False, False),
+}
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_what_a_kernel_reads_by_strides_is_not_copied(name, torch):
+    lies, *there = LAID_OUT[name]
+    ((path, text),) = printed(declared("rows"), "triton").files.items()
+    module, tensor = module_from(path, text), lies(torch.arange(24.0).reshape(4, 6))
+    found = [of(tensor) for of in (module._rows, module._spread)]
+    assert [t.data_ptr() == tensor.data_ptr() for t in found] == there
+    assert all(torch.equal(t, tensor) for t in found)
+
+
 SECONDS = 100.0  # all points are looked at: a kernel that is interpreted takes the time of most by itself
 MISTAKES = (  # in what, what stands there, and what stands there now
     ("gelu", "mask = b < batch", "mask = b <= batch"),
