@@ -103,7 +103,7 @@ def _cut(x, *cuts):
 
 
 def _zero(*tensors):
-    """Return 0; new tensors made of it take values of `tensors` under torch.vmap too."""
+    """Return 0; tensors made of it take values of `tensors` under torch.vmap too."""
     tensors = [t for t in tensors if t is not None]
     return sum(t.new_zeros((), dtype=tensors[0].dtype) for t in tensors)
 

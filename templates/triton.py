@@ -79,13 +79,13 @@ def _stored(*tensors):
 
 
 def _rows(tensor, *shape):
-    """Return the tensor with its axes taken together, no copy if rows are contiguous."""
+    """Return the tensor with its axes taken together, where its rows lie if it can."""
     tensor = tensor.reshape(shape or tensor.shape)
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
 def _spread(tensor, *shape):
-    """Return a cotangent so; one number that is expanded, as that of a sum, may stay."""
+    """Return a cotangent so; one expanded number, as that of a sum, stays, too."""
     tensor = tensor.reshape(shape or tensor.shape)
     return tensor if tensor.stride(-1) in (0, 1) else tensor.contiguous()
 

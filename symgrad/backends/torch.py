@@ -400,7 +400,7 @@ class TorchFile(FrameworkFile):
         said = f"to differentiate this again: {listed(self.hidden)}"
         said = f"{said} as {'a function' if len(self.hidden) == 1 else 'functions'} of the inputs"
         if len(said) > LONGEST:
-            said = "to differentiate this again: what was saved, as functions of the inputs"
+            said = "to differentiate this again: what was saved, as functions of inputs"
         asked: Expression = call("torch.is_grad_enabled")
         if self.forward_mode:
             reals = [Name(n) for n in self.primal.inputs if self.primal.table[n].dtype == Dtype.REAL]

@@ -127,12 +127,16 @@ _STRENGTHS = {
 
 
 def aligned(head: str, items: Sequence[str], tail: str, indent: int = 0) -> list[str]:
-    """`head` and the items behind it, broken between items, aligned under the first."""
+    """`head` and the items behind it, broken between items, aligned under the first; below the head where one of them
+    has no room there."""
     lines = [" " * indent + head]
     column = indent + len(head)
+    below = any(column + len(item) + len(tail) > LIMIT for item in items)
+    if below:
+        column = indent + 2 * INDENT
     for number, item in enumerate(items):
         text = item + (tail if number == len(items) - 1 else ",")
-        if number and len(lines[-1]) + 1 + len(text) > LIMIT:
+        if (below and not number) or number and len(lines[-1]) + 1 + len(text) > LIMIT:
             lines.append(" " * column + text)
         else:
             lines[-1] += (" " if number else "") + text
