@@ -288,17 +288,17 @@ class TorchFile(FrameworkFile):
         every = {g for _, g in self.program.derivative.gradients}
         found: dict[str, set[str]] = {}
 
-        def walk(statements: Sequence[Statement], serves: set[str]) -> None:
+        def look(statements: Sequence[Statement], serves: set[str]) -> None:
             for s in statements:
                 if isinstance(s, Guard):
                     inside = {*s.serves} or serves
                     for name, _ in s.when:
                         found.setdefault(name, set()).update(inside)
-                    walk([*s.body, *s.otherwise], inside)
+                    look([*s.body, *s.otherwise], inside)
                 elif isinstance(s, For):
-                    walk(s.body, serves)
+                    look(s.body, serves)
 
-        walk(self._statements, every)
+        look(self._statements, every)
         return found
 
     def _flags(self) -> list[str]:
