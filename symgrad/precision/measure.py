@@ -29,6 +29,8 @@ TABLE = 1024  # units in the last place, from which on whole bits are counted
 PRACTICAL, FULL = range(-27, 10), range(-996, 996)  # binary exponents of points
 SCALED = range(4)  # those of cotangents, sizes and options
 NEAR = range(-40, -3)  # of how far apart two arguments are, or one from 1
+MANY_LEAVES = 6  # variables of a formula that is looked at where some of them are 0
+ZEROS = "zeros"  # a kind at which bits are not counted: a form is to be a number where what was written is one
 KINDS = {"practical": 64, "full": 40, "near": 32, "unit": 48, "edges": 12, "saturated": 16}
 WHOLE = ("practical", "unit", "edges", "saturated")  # kinds that people have: each counts as much as another
 SATURATED = (40, 300, 720, 1000)  # where exponentials leave 1 behind, their squares overflow, and they do
@@ -36,7 +38,6 @@ UNIT = range(-40, 0)  # of how far a number of the unit interval is from its end
 TRIED = 4  # times as many points are drawn
 SMALL = (-1.0, 0.0, 0.5, 1.0, 2.0)  # where people look first
 FEW_LEAVES = 3  # variables of a formula that is looked at at all of them
-MANY_LEAVES = 6  # variables of a formula with guards, which are looked for where some of them are 0
 
 
 Point = dict[Expr, float]
@@ -264,7 +265,10 @@ def _function(op: str, *args: float) -> float:
 
 
 def _by_row(op: str, *args: float) -> float:
-    """What the row of the operator says, where a limit, or nothing, is the answer, or there is no ball."""
+    """What the row of the operator says, where a limit, or nothing, is the answer, or there is no ball; of a power of 0
+    what processors say, as a quotient by 0 is theirs."""
+    if op == "pow" and args[0] == 0:
+        return float(np.power(*args))
     with mp.workprec(53):
         try:
             return float(OPS[op].value(*map(mpmath.mpf, args)))
@@ -319,13 +323,13 @@ def drawn(leaves: tuple[Ref, ...], well_scaled: frozenset[str], seed: int) -> tu
 Given = tuple[tuple[Expr, bool], ...]  # conditions, and whether they hold
 
 
-def zeros(leaves: Sequence[Expr]) -> Iterator[Point]:
-    """Points where some of the leaves are 0, or two of them equal."""
+def zeros(leaves: Sequence[Expr], moving: Sequence[Expr]) -> Iterator[Point]:
+    """Points where some of those that move are 0, or two of them equal."""
     start: Point = {leaf: 1.25 + k / 8 for k, leaf in enumerate(leaves)}
-    for count in range(1, len(leaves) + 1):
-        for some in itertools.combinations(leaves, count):
+    for count in range(1, len(moving) + 1):
+        for some in itertools.combinations(moving, count):
             yield {**start, **dict.fromkeys(some, 0.0)}
-    for a, b in itertools.combinations(leaves, 2):
+    for a, b in itertools.combinations(moving, 2):
         yield {**start, a: start[b]}
 
 
@@ -355,8 +359,10 @@ class Sample:
 
     given   what is known where it is used; a condition on others than `leaves` tells nothing
     seed    of another sample
-    guards  divisors that are 1 where they are 0: there are points of that, too, in `guarded` those where the formula is
-            a number; `reached` says whether there are points of each
+    guards  divisors that are 1 where they are 0: there are points of that, too; `reached` says whether of each
+
+    The points `at_zero` are those where a guard held and the formula is a number, or, without guards, those where some
+    of the leaves are 0, or equal. No bits are counted at the latter.
     """
 
     def __init__(
@@ -368,19 +374,23 @@ class Sample:
         seed: int = 1,
         guards: Sequence[Expr] = (),
     ) -> None:
-        counts = dict.fromkeys(KINDS, 0)
         self._balls: list[Balls] = []
-        self.guarded: list[Point] = []
+        guarded: list[Point] = []
         kinds, truth = list[str](), list[float]()
         told = tuple((c, h) for c, h in given if all(n in leaves or isinstance(n, (Apply, Const)) for n in values(c)))
         self.reached, self.guards = not guards, bool(guards)
         if guards and len(leaves) <= MANY_LEAVES:
-            there = [at for at in zeros(leaves) if any(value_at(d, at) == 0 for d in guards)]
+            there = [at for at in zeros(leaves, leaves) if any(value_at(d, at) == 0 for d in guards)]
             self.reached = all(any(value_at(d, at) == 0 for at in there) for d in guards)
-            self.guarded = [at for at in there if math.isfinite(value_at(body, at))]
-        extra = [("edges", at) for at in (*self.guarded, *roots_of_bases(body, leaves))]
-        for kind, at in _there((*extra, *drawn(leaves, well_scaled, seed)), leaves, told):
-            if counts[kind] < KINDS[kind] + len(extra) * (kind == "edges"):
+            guarded = [at for at in there if math.isfinite(value_at(body, at))]
+        extra = [("edges", at) for at in (*guarded, *roots_of_bases(body, leaves))]
+        moving = [leaf for leaf in leaves if leaf.name not in well_scaled]
+        origin = [(ZEROS, at) for at in zeros(leaves, moving)] if len(moving) <= MANY_LEAVES and not guards else []
+        zero = {id(at) for at in (*guarded, *(at for _, at in origin))}
+        most = {**KINDS, "edges": KINDS["edges"] + len(extra), ZEROS: len(origin)}
+        counts = dict.fromkeys(most, 0)
+        for kind, at in _there((*extra, *drawn(leaves, well_scaled, seed), *origin), leaves, told):
+            if counts[kind] < most[kind]:
                 balls = Balls(at)
                 value = balls.nearest(body)
                 if not math.isnan(value) and not 0 < abs(value) < NORMAL:
@@ -390,9 +400,11 @@ class Sample:
                     self._balls.append(balls)
         self.truth = np.array(truth)
         named = np.array(kinds)
-        self.kinds = [kind for kind, count in counts.items() if count]
-        self.whole = np.isin(named, WHOLE)
+        self.kinds = [kind for kind in KINDS if counts[kind]]
+        self.whole, self.asked = np.isin(named, WHOLE), np.isin(named, (*WHOLE, ZEROS))
         self.members = np.array([named == kind for kind in self.kinds], np.int64)
+        self.at_zero = np.array([id(balls.at) in zero for balls in self._balls])
+        self.counted = self.members.any(axis=0)
         self._hundreds = 100 * self.members.sum(axis=-1)
         self._lost: dict[Expr, Any] = {}
         self.doubles = Doubles({leaf: np.array([balls.at[leaf] for balls in self._balls]) for leaf in leaves})

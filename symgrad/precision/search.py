@@ -42,7 +42,7 @@ from ..later import np
 from ..ops import OPS, calls
 from ..ops.row import CALL, EVERYWHERE, nonzero, unguarded_divisor
 from .denominator import WORDS, by_roots, may_shrink, together
-from .measure import NOTHING, WHOLE, Doubles, Given, Sample, bits, known, value_at
+from .measure import NOTHING, WHOLE, Doubles, Given, Sample, bits, known
 from .orders import differences_first, in_front, reordered
 from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
@@ -114,10 +114,14 @@ def fewest(
     first = forms[0]
     if not known(written) or operations(written) > 3 * LARGE:
         return first
+    forms = [f for f in forms if all(n in leaves for n in values(f) if isinstance(n, Ref))]
+    if not forms:
+        return first  # a local that is not written out, whose value nothing tells
+    first = forms[0]
     with np.errstate(all="ignore"):
         sample = Sample(written, leaves, well_scaled, given)
-        if not sample.kinds or any(n not in leaves for f in forms for n in values(f) if isinstance(n, Ref)):
-            return first  # a local that is not written out, whose value nothing tells
+        if not sample.kinds:
+            return first
         search = _Search(written, sample, well_scaled, frozenset(shared) - {*leaves})
         costs = [search.price(sample.lost(f), f) for f in forms]
         if dear is not None:
@@ -233,36 +237,46 @@ class _Search:
         self._zeros: dict[Expr, Any] = {}
         self.was = sample.lost(body)
         self.means_were = sample.means(self.was)
-        self.sound_at = sample.whole & (self.was < NOTHING) & ~self.divides_by_zero(body)
+        self.sound_at = sample.asked & (self.was < NOTHING) & ~self.divides_by_zero(body)
         self.before = self.price(self.was, body)
         self.first = term_of(transform(body, _bare) if sample.guards else body)
+        self.guarded_at = sample.at_zero if sample.guards else sample.at_zero & self.sound_at
+        self._bare: dict[Term, Expr] = {}
         self._texts: dict[Term, Expr] = {}  # of forms that are not written as their terms would be
         self._lost: dict[Term, Any] = {}
         self._costs: dict[Term, float] = {}
         self._sound: dict[Expr, bool] = {}
         self.pool: dict[Term, None] = {self.first: None}
         if operations(self.form(self.first), free) >= self.length:
-            self._texts[self.first] = body
+            self._texts[self.first] = self._bare[self.first] = body
         self.met = {self.form(self.first).key}  # texts, whatever the order of sums and products
 
     def form(self, t: Term) -> Expr:
+        """A form as it will be printed, with its guards."""
         if t not in self._texts:
-            self._texts[t] = self.printed(expression(t))
+            self._texts[t] = self.printed(self.bare(t))
         return self._texts[t]
 
+    def bare(self, t: Term) -> Expr:
+        """The same without guards."""
+        if t not in self._bare:
+            self._bare[t] = self.written(expression(t))
+        return self._bare[t]
+
+    def written(self, text: Expr) -> Expr:
+        return self.differences(in_front(self.fractions(text), self.moderate))
+
     def printed(self, text: Expr) -> Expr:
-        """A form as it will be printed, with its guards."""
-        text = self.differences(in_front(self.fractions(text), self.moderate))
-        return transform(text, self.guard) if self.sample.guarded else text
+        """With a guard around each divisor that is 0 where one was guarded, or where nothing was divided by."""
+        return transform(text, self.guard) if (self.divides_by_zero(text) & self.guarded_at).any() else text
 
     def guard(self, node: Expr) -> Expr:
-        """A quotient with a guard around each divisor that is 0 at a point where one was."""
         if operator(node) != "div":
             return node
         below = []
         for d in factors(node.args[1])[0]:
             base, k = base_of(d)
-            vanishes = any(value_at(base, at) == 0 for at in self.sample.guarded)
+            vanishes = ((self.sample.doubles.of(base) == 0) & self.guarded_at).any()
             below.append(nonzero(base) ** k if vanishes else d)
         return node.args[0] / product(below)
 
@@ -396,7 +410,7 @@ class _Search:
             return None
         domains = _domains(self.body)
         ranked = [t for t in self.pool if _domains(self.form(t)) <= domains]
-        forms = [form, *(f for t in ranked if (f := self.form(t)) is not form)]
+        forms = list(dict.fromkeys([form, *(f for t in ranked for f in (self.bare(t), self.form(t)))]))
         wrong = np.array([self.fails(self.sample.lost(f), f) for f in forms])
         leaves = [n for n in values(self.body) if isinstance(n, Ref) and n.name not in self.moderate]
         signs, sizes = (
@@ -480,7 +494,7 @@ class _Search:
         found = better(alone, self.moderate, self.free, self.gain)
         if found is None:
             return []
-        new = self.printed(fraction(*(a + b for a, b in zip(plain, factors(found), strict=True))))
+        new = self.printed(self.written(fraction(*(a + b for a, b in zip(plain, factors(found), strict=True)))))
         best = min((new, *self.ordered(new)), key=self.costs)
         return [best] if self.buys(form, best) else []
 
@@ -520,7 +534,7 @@ class _Search:
             if form is not None:
                 t = term_of(form)
                 if operations(form, self.free) < operations(expression(t), self.free):
-                    self._texts.setdefault(t, self.printed(form))
+                    self._bare.setdefault(t, self.written(form))
                 self.add(t, t.size + 1)
 
     def look(self) -> None:
@@ -572,7 +586,7 @@ class _Search:
 
     def _covering(self, width: int) -> list[Term]:
         ranked = sorted(self.pool, key=lambda t: (self.cost(t), t.size))
-        lost = np.array([self.lost(t) for t in ranked])
+        lost = np.array([self.lost(t) for t in ranked])[:, self.sample.counted]
         price = np.array([round(25 * PRICE * operations(self.form(t), self.free)) for t in ranked]) * lost.shape[1]
         kept = list(range(min(len(ranked), width // 3)))
         while len(kept) < min(width, len(ranked)):
