@@ -60,6 +60,8 @@ from ..ir import (
     slopes_needed,
     unconditional,
 )
+from ..ops.row import unguarded
+from ..records import replace
 from .chain import condition_of, reverse, slopes, times
 from .joint import Joint
 from .matrices import cotangents
@@ -79,8 +81,10 @@ def differentiate(function: Function, inputs: Sequence[str] = ()) -> Derivative:
 
 
 def sloped(function: Function) -> Function:
-    """The function that the derivative is taken of, which has the value of `function`: neighbours.py."""
-    return with_neighbours(function, slopes)
+    """The function that the derivative is taken of, which has the value of `function`: neighbours.py; without guards
+    that only keep values from 0/0."""
+    bare = (e.with_body(unguarded(e.body)) if e.guarded else e for e in function.statements)
+    return with_neighbours(replace(function, statements=tuple(bare)), slopes)
 
 
 class Sweep(Joint):

@@ -151,6 +151,7 @@ class Equation:
     box       every index of the equation with its extent, those of the target first
     where     a condition on the box; None for all of it
     when      (optional input, present) pairs: the equation counts only if each is so
+    guarded   whether divisors have guards that it was declared without: its slopes are those without them, too
     rewrites  the names of those that made it of what was declared, in order; it is the same equation without them
     """
 
@@ -161,6 +162,7 @@ class Equation:
     box: Box
     where: Expr | None = None
     when: When = ()
+    guarded: bool = False
     rewrites: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property

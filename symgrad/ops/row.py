@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
-from ..expr import COMMUTATIVE, ONE, ZERO, Expr, apply, operator, select
+from ..expr import COMMUTATIVE, ONE, ZERO, Expr, apply, operator, select, transform
 from ..later import flint, mp, mpmath
 from ..later import sympy as sympy_module
 from ..records import dataclass
@@ -295,6 +295,16 @@ def unguarded_divisor(node: Expr) -> Expr | None:
         return None
     condition, then, otherwise = node.args
     return otherwise if then is ONE and operator(condition) == "eq" and condition.args == (otherwise, ZERO) else None
+
+
+@lru_cache(maxsize=4096)
+def unguarded(root: Expr) -> Expr:
+    """`root` with x in place of each `nonzero(x)`."""
+
+    def bare(node: Expr) -> Expr:
+        return node if (divisor := unguarded_divisor(node)) is None else divisor
+
+    return transform(root, bare, only={"select"})
 
 
 def origin(at: str) -> tuple[Kink, ...]:

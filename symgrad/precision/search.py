@@ -40,7 +40,7 @@ from ..expr import (
 )
 from ..later import np
 from ..ops import OPS, calls
-from ..ops.row import CALL, EVERYWHERE, nonzero, unguarded_divisor
+from ..ops.row import CALL, EVERYWHERE, nonzero, unguarded, unguarded_divisor
 from .denominator import WORDS, by_roots, may_shrink, together
 from .measure import NOTHING, WHOLE, Doubles, Given, Sample, bits, known
 from .orders import differences_first, in_front, reordered
@@ -185,7 +185,7 @@ def _by_branches(
     given: Given,
 ) -> Expr | None:
     """Where a condition holds, and where not: the outermost, as others may have no value where it does not hold. What
-    stands beside a `where` joins its sides only if that loses less."""
+    stands beside a `where` joins its sides only if that loses less, or is shorter."""
     if len({c.key for c in conditions}) + len(given) > CONDITIONS:
         return None
     condition, sides = conditions[-1], list[Expr]()
@@ -197,8 +197,8 @@ def _by_branches(
         return sides[0]
     whole = apply("select", condition, *sides)
     forms = (body, _beside_branches(body, well_scaled, free, gain, given), whole)
-    price = gain + BOUGHT * max(0, operations(whole, free) - operations(body, free))
-    dear = None if whole is body else (whole, price)
+    longer = operations(whole, free) - min(operations(f, free) for f in forms[:2])
+    dear = None if whole is body or longer < 0 else (whole, gain + BOUGHT * longer)
     found = fewest(forms, body, well_scaled, free, given, dear)
     return None if found is body else found
 
@@ -239,7 +239,7 @@ class _Search:
         self.means_were = sample.means(self.was)
         self.sound_at = sample.asked & (self.was < NOTHING) & ~self.divides_by_zero(body)
         self.before = self.price(self.was, body)
-        self.first = term_of(transform(body, _bare) if sample.guards else body)
+        self.first = term_of(unguarded(body))
         self.guarded_at = sample.at_zero if sample.guards else sample.at_zero & self.sound_at
         self._bare: dict[Term, Expr] = {}
         self._texts: dict[Term, Expr] = {}  # of forms that are not written as their terms would be
@@ -529,7 +529,7 @@ class _Search:
 
     def put_together(self) -> None:
         """Put into the pool what is in lowest terms over a common denominator."""
-        bare = transform(self.body, _bare) if self.sample.guards else self.body
+        bare = unguarded(self.body)
         for form in (*(together(bare, words) for words in WORDS), *by_roots(bare)):
             if form is not None:
                 t = term_of(form)
@@ -634,10 +634,6 @@ def _domains(form: Expr) -> set[str]:
     """Those of its operators, that of log1p being that of log."""
     found = {OPS[n.op].domain for n in values(form) if isinstance(n, Apply)} | {OPS["div"].domain, EVERYWHERE}
     return {re.sub(r"x > -?\d+", "x > 0", domain) for domain in found}
-
-
-def _bare(node: Expr) -> Expr:
-    return node if (divisor := unguarded_divisor(node)) is None else divisor
 
 
 @lru_cache(4096)

@@ -33,6 +33,7 @@ from ..expr.names import Names, fresh_letters
 from ..ir import Equation, Function, Role, Signs, Tensor, alive, names_of, on_demand, range_of, rewritten, spans
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
+from ..ops.row import unguarded
 from ..precision import better
 from ..records import replace
 from .domain import in_domain
@@ -261,8 +262,11 @@ def _with_fewest_lost(function: Function) -> Function:
     for e in function.statements:
         searched = e.matrix is None and all(r.name in known for r in e.reads)
         form = better(e.body, scaled) if searched else None
-        form = None if form is None else filled_quotients(form, scaled)  # (exp(x) - exp(y))/(x - y) is one only now
-        statements.append(e if form is None else e.with_body(form))
+        if form is not None:
+            form = filled_quotients(form, scaled)  # (exp(x) - exp(y))/(x - y) is one only now
+            guarded = unguarded(form) is not form and unguarded(e.body) is e.body
+            e = replace(e, body=form, guarded=guarded)
+        statements.append(e)
     return replace(function, statements=tuple(statements))
 
 

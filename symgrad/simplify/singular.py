@@ -43,7 +43,7 @@ from ..ir import Equation, Function, Role, names_of
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
-from ..ops.row import unguarded_divisor
+from ..ops.row import unguarded
 from ..precision import better
 from ..records import replace
 
@@ -174,7 +174,7 @@ class _Filling:
         """What a formula with these denominators might be a function of, the smallest first."""
         seen: dict[Expr, None] = {}
         for d in below:
-            for node in postorder(_bare(d)):
+            for node in postorder(unguarded(d)):
                 if isinstance(node, Ref):
                     if node.name not in self.numbers:
                         seen[node] = None
@@ -316,15 +316,9 @@ def _without_root(node: Expr) -> Expr:
     return X if node is ROOT**2 else node
 
 
-def _bare(node: Expr) -> Expr:
-    """`node` without guards."""
-    found = unguarded_divisor(node)
-    return node if found is None else found
-
-
 def _function_of(u: Expr, node: Expr) -> Expr | None:
     """`node` as a formula of X in place of u; None if it depends on anything else, or is not smooth."""
-    node = _unguarded(node)
+    node = unguarded(node)
     stack, seen = [node], {u, X}
     while stack:  # most are none: told by the first leaf that is another one
         at = stack.pop()
@@ -334,12 +328,6 @@ def _function_of(u: Expr, node: Expr) -> Expr | None:
                 return None
             stack.extend(at.args)
     return substitute(node, {u: X})
-
-
-@lru_cache(maxsize=4096)
-def _unguarded(node: Expr) -> Expr:
-    guards = {n: bare for n in postorder(node) if (bare := _bare(n)) is not n}
-    return substitute(node, guards) if guards else node
 
 
 def _divisors(node: Expr) -> list[Expr]:
