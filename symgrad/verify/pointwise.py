@@ -139,8 +139,10 @@ class Pointwise(Sampler):
         return as_read(self.function, name, DRAWS[self._kind(kind, name)](self.rng, shape))
 
     def _nearly_equal(self, arrays: list[Array], apart: float) -> None:
-        """Some points with x = y, x = -y, and x nearly y."""
+        """Some points with x = y, x = -y, and x nearly y; and one where all are 0, as a form by quotients is 0/0."""
         flat = [a.reshape(len(a), -1) for a in arrays]
+        for a in flat:
+            a[5:6] = 0
         columns = [(a, c) for a in flat for c in range(a.shape[1])]
         for (a, i), (b, j) in itertools.pairwise(columns):
             for row, factor in zip(range(len(a)), (1.0, -1.0, 1 + apart, 1.0, 1.0), strict=False):
