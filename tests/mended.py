@@ -145,6 +145,8 @@ MENDED = {
         "f(y[n], z[n], w): h[i:n] = sigmoid(w) - tanh(w*y[0]); g[i:n] = where(h[i//2] > 0.3, z[i], 2); "
         "out[i:n] = hypot(g[n-1-i], relu(h[i] - 0.1))"
     ),
+    "roots that are equal, and 0": "f(x, y, z) = sqrt(x) - sqrt(y) + sqrt(x)*sqrt(x + z) - x",
+    "a root less what it is a root of the square of": "f(x, y) = sqrt(x**4 + y**2) - abs(y)",
     "a quotient that is 1 wherever it is one": "f(x, c) = sqrt(1 + exp(sin(c*(x + (2 + c)*(x**(-1)*x)))))",
     "a logsumexp of -oo alone in a branch": "f(v[n], s) = where(s > 0, s, logsumexp[i](v[i]))",
     "a smallest under a condition, of what may have no value": (

@@ -268,7 +268,7 @@ def _by_row(op: str, *args: float) -> float:
     """What the row of the operator says, where a limit, or nothing, is the answer, or there is no ball; of a power of 0
     what processors say, as a quotient by 0 is theirs."""
     if op == "pow" and args[0] == 0:
-        return float(np.power(*args))
+        return float(np.float64(args[0]) ** args[1])
     with mp.workprec(53):
         try:
             return float(OPS[op].value(*map(mpmath.mpf, args)))

@@ -267,18 +267,20 @@ class _Search:
         return self.differences(in_front(self.fractions(text), self.moderate))
 
     def printed(self, text: Expr) -> Expr:
-        """With a guard around each divisor that is 0 where one was guarded, or where nothing was divided by."""
+        """With a guard around each divisor that is 0 where one was guarded, or where nothing was divided by and the
+        quotient is 0/0."""
         return transform(text, self.guard) if (self.divides_by_zero(text) & self.guarded_at).any() else text
 
     def guard(self, node: Expr) -> Expr:
         if operator(node) != "div":
             return node
-        below = []
+        over, below, doubles = node.args[0], [], self.sample.doubles
         for d in factors(node.args[1])[0]:
             base, k = base_of(d)
-            vanishes = ((self.sample.doubles.of(base) == 0) & self.guarded_at).any()
-            below.append(nonzero(base) ** k if vanishes else d)
-        return node.args[0] / product(below)
+            vanishes = (doubles.of(base) == 0) & self.guarded_at
+            guarded = vanishes.any() and (self.sample.guards or not (vanishes & (doubles.of(over) != 0)).any())
+            below.append(nonzero(base) ** k if guarded else d)
+        return over / product(below)
 
     def confirms(self, form: Expr) -> bool:
         """Whether a form that was chosen at other points is good at these."""

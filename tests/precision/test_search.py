@@ -11,6 +11,8 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "exp(-x**2)": None,
     "x/(1 + abs(x))": None,
     "sqrt(x**2 + y**2)": "hypot(x, y)",
+    "sqrt(x) - sqrt(y)": "(x - y) / where(sqrt(x) + sqrt(y) == 0, 1, sqrt(x) + sqrt(y))",
+    "sqrt(x + y) - sqrt(x)": "y / where(sqrt(x + y) + sqrt(x) == 0, 1, sqrt(x + y) + sqrt(x))",
     "sqrt(x + 1) - sqrt(x)": "1 / (sqrt(x + 1) + sqrt(x))",
     "log(1 + exp(x)) - x": "softplus(-x)",
     "log(x + sqrt(x**2 + 1))": "asinh(x)",
