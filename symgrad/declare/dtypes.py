@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..errors import DeclarationError
 from ..evaluate import evaluate
-from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, show, transform
+from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, ref, show, transform
 from ..ir import Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
 from ..ops import OPS
 from ..ops.primitive import Primitive
 from ..records import replace
 
-TYPED = frozenset(("floordiv", "mod", *(op for op, row in OPS.items() if row.kind == "logic")))
+TYPED = frozenset(("floordiv", "mod", "clip", *(op for op, row in OPS.items() if row.kind == "logic")))
 
 
 def with_dtypes(
@@ -33,8 +34,8 @@ def with_dtypes(
         kinds, before, targets = known | targets, targets, {}
         result: list[Equation] = []
         for e in equations:
-            where = None if e.where is None else _typed(e.where, kinds)
-            e = replace(e, body=_typed(e.body, kinds), where=where)
+            e = e.mapped(partial(_typed, kinds=kinds))
+            e = replace(e, subscripts=tuple(map(_clipped, e.subscripts)))
             mine, other = _dtype(e, kinds), targets.get(e.target)
             targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
             kinds[e.target] = targets[e.target]
@@ -60,9 +61,11 @@ def _dtype(e: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
 
 def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
     """`body` with `//` and `%` of real numbers as the operators of real numbers, and conditions in `and`, `or` and
-    `not`: languages differ in what they make of others."""
+    `not`: languages differ in what they make of others. Subscripts are clipped by what bounds are proved of."""
 
     def rewrite(node: Expr) -> Expr:
+        if isinstance(node, Ref) and node.subscripts:
+            return ref(node.name, *map(_clipped, node.subscripts))
         if isinstance(node, Apply) and OPS[node.op].kind == "logic":
             asked = (a if dtype_of(a, kinds) is Dtype.BOOL else apply("ne", a, 0) for a in node.args)
             return apply(node.op, *asked)
@@ -74,6 +77,16 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
         return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
     return transform(body, rewrite, only=TYPED)
+
+
+def _clipped(subscript: Expr) -> Expr:
+    def rewrite(node: Expr) -> Expr:
+        if not (isinstance(node, Apply) and node.op == "clip"):
+            return node
+        x, low, high = node.args
+        return apply("minimum", apply("maximum", x, low), high)
+
+    return transform(subscript, rewrite, only={"clip"})
 
 
 def check_numbers(function: str, body: Expr) -> None:

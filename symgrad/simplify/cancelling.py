@@ -100,7 +100,7 @@ class _Inlined:
 
     def __init__(self, function: Function) -> None:
         self.locals = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
-        self.inputs = {*function.inputs}
+        self.computed = {*function.writers}
 
     def __call__(self, body: Expr) -> Expr:
         while is_short(body, LARGEST):
@@ -122,7 +122,7 @@ class _Inlined:
     def body(self, e: Equation) -> Expr | None:
         """What the tensor of an equation is computed from here; None where that is not one such formula."""
         own = self.locals.get(e.target)
-        if own is None or own.reduced or len(own.subscripts) != len(e.subscripts):
+        if own is None or own.reduced or e.reduced or len(own.subscripts) != len(e.subscripts):
             return None
         body = self(substitute(own.body, dict(zip(own.subscripts, e.subscripts, strict=True))))
-        return body if all(r.name in self.inputs for r in refs(body) if r.subscripts) else None
+        return None if any(r.name in self.computed for r in refs(body)) else body

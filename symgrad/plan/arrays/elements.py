@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, refs, substitute, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, postorder, refs, substitute, value_of
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, distinct, spans
+from ...ops import OPS
 from ...records import dataclass, replace
 from .affine import Extents, Linear, linear, quotient
 from .layout import is_pack, labels
@@ -167,6 +168,8 @@ class Reader(Evaluator):
             if any(r.subscripts for r in refs(s)):
                 return None
             data = any(r.name in self.tensors for r in refs(s))  # checked before anything runs
+            if data and any(isinstance(n, Apply) and OPS[n.op].kind in ("function", "choice") for n in postorder(s)):
+                return None  # Python's own, which sizes have, would ask an array for a number
             sure = data or self._of_turn(s) or self.sizes.inside(s, axis, extents)
             return Point(s) if sure else Perhaps(Slice(None if s is ZERO else s, tidy(s + 1)))
         turned = self._turned(s, axis, extents)

@@ -307,4 +307,4 @@ def _branch(e: Equation, condition: Expr, holds: bool) -> Equation:
 
 def _asks(s: Expr) -> bool:
     """Whether a subscript is 0 where a condition fails; what is checked to be in range has elements there."""
-    return isinstance(s, Apply) and s.op == "select" and bool(indices(s)) and not isinstance(s.args[1], Ref)
+    return isinstance(s, Apply) and s.op == "select" and not isinstance(s.args[1], Ref)
