@@ -20,11 +20,13 @@ NAMES = [name for name in library.__all__ if name not in LARGE]
 
 
 GENERATED = Path(__file__).parents[2] / "generated"
+AXES = ("axis", "axes", "dim")  # as calls name them; transposed, reduced or joined along another one is another kind
 
 
 def by_kinds(to):
     """Parameters for tests of how a framework takes what is printed: functions in whose files every call, with its
-    arguments by name, and every kind of subscript and condition of all files stands; the others are for `--longest`."""
+    arguments by name, and along which axes, and every kind of subscript and condition of all files stands; the others
+    are for `--longest`."""
     kinds = {name: _kinds((GENERATED / name / f"{name}_{to}.py").read_text()) for name in NAMES}
     telling, seen = set(), set()
     for name in sorted(NAMES, key=lambda n: -len(kinds[n])):
@@ -41,6 +43,7 @@ def _kinds(text):
         match node:
             case ast.Call(ast.Name(word) | ast.Attribute(attr=word), arguments, named):
                 found.add((word, len(arguments), *(n.arg for n in named)))
+                found |= {(word, n.arg, ast.unparse(n.value)) for n in named if n.arg in AXES}
             case ast.Subscript(_, ast.Tuple(items)):
                 found.add(tuple(type(item).__name__ for item in items))
             case ast.If(condition, body):

@@ -7,12 +7,13 @@ from itertools import repeat
 
 import numpy as np
 import pytest
-from library_inputs import NAMES, function, inputs, module, reals, symmetrised
+from library_inputs import by_kinds, function, inputs, module, reals, symmetrised
 
 import symgrad as sg
+from symgrad import library
 from symgrad.pipeline import printed
 
-each = pytest.mark.parametrize("name", NAMES)
+each_kind = pytest.mark.parametrize("name", by_kinds("jax"))
 some = pytest.mark.parametrize("name", ["softmax", "linear", "layer_norm", "conv2d", "embedding", "lstm", "attention"])
 STEP = 1e-5
 ALIKE = repeat(1.0)
@@ -46,7 +47,14 @@ def total(jax, result, scales=ALIKE):
     return sum(jax.numpy.sin(x * (k / scale)).sum() for k, (x, scale) in each)
 
 
-@each
+@each_kind
+def test_the_check_agrees(name, jax):
+    """Values and gradients beside the truth, gradients of gradients, vmap, options, dtypes, and what else it asks."""
+    report = sg.check(getattr(library, name), to="jax")
+    assert report.ok, report
+
+
+@each_kind
 def test_gradients_and_their_gradients(name, jax):
     """Along a direction, by differences of the function and of its gradient; and mapped, each as it is alone. One
     program of all that is asked, as JAX compiles for longer than all the rest takes."""
