@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from ..errors import UnsupportedError
 from ..expr import Expr, apply, product, ref, refs, substitute
+from ..expr.names import Names
 from ..ir import Dtype, Tensor, covers
 from ..plan import Program
 from ..plan.arrays.half import autocast_of
@@ -24,6 +25,7 @@ from .handwritten import handwritten, respelled
 from .options import PAIR
 from .python_checks import RangeCheck, inputs_helper, printed_checks, promoted
 from .python_names import PythonLanguage
+from .python_sizes import name as size_name
 from .python_sizes import size
 from .python_statements import is_given, named, needed
 from .torch import in_range, taken, type_helpers
@@ -35,7 +37,7 @@ from .triton_helpers import helpers
 from .triton_kernel import KernelText, parts_of, places_of, texts, total_of
 from .triton_load import Interpreted
 from .triton_streams import StreamText
-from .triton_strides import Lies, lies
+from .triton_strides import Lies, batches, lies
 from .triton_tiles import TileText
 
 WARPS, STAGES = Word("warps"), Word("stages")
@@ -71,14 +73,15 @@ class Triton(PythonLanguage):
 
 class _File(OperatorFile):
     def __init__(self, program: Program) -> None:
-        flat = flatten(program)
-        self.flat, primal = flat, program.derivative.primal
+        primal = program.derivative.primal
         self.names = size_names(program)
-        self.packs: dict[Expr, Expr] = {ref(new): ref(dim) for dim, new in self.names.items() if dim in primal.packs}
-        self.turns: dict[str, Turn | None] = {}
-        self.lies: dict[str, dict[str, Lies]] = {}
-        self.inside: set[int] = set()  # the kernels of turns
-        self.chosen = {which: self._texts(flat, getattr(flat, which), which) for which in PAIR}
+        self.in_two: dict[str, tuple[str, str]] = {}
+        self._plan(program)
+        if found := batches(self._kernels(), self.flat.table, {self.names[pack]: pack for pack in primal.packs}):
+            taken = Names(program.names)
+            self.in_two = {pack: (taken.new("outer"), taken.new("inner")) for pack in found}
+            self._plan(program)
+        flat = self.flat
         self.texts = {
             which: [text for choice in self.chosen[which] for texts in choice for text in texts] for which in PAIR
         }
@@ -89,6 +92,20 @@ class _File(OperatorFile):
         assert program.again is not None, "the pipeline plans it"
         super().__init__(program, (next(both), next(both)), read, asked, Again(program.again))
 
+    def _plan(self, program: Program) -> None:
+        """The kernels of both, with packs as one axis, or as two."""
+        flat = self.flat = flatten(program, self.in_two)
+        packs = program.derivative.primal.packs
+        self.packs: dict[Expr, Expr] = {ref(self.names[dim]): ref(dim) for dim in packs if dim not in self.in_two}
+        self.packs |= {ref(outer): ref(f"*{outer}") for outer, _ in self.in_two.values()}
+        self.turns: dict[str, Turn | None] = {}
+        self.lies: dict[str, dict[str, Lies]] = {}
+        self.inside: set[int] = set()  # the kernels of turns
+        self.chosen = {which: self._texts(flat, getattr(flat, which), which) for which in PAIR}
+
+    def _kernels(self) -> list[Kernel]:
+        return [t.kernel for which in PAIR for choice in self.chosen[which] for some in choice for t in some]
+
     def _texts(self, flat: Program, procedure: Procedure, which: str) -> list[Choice]:
         """The kernels of forward or of backward: in order, those for short rows and those for long ones."""
         primal = flat.derivative.primal
@@ -96,7 +113,7 @@ class _File(OperatorFile):
         optional = [n for n in primal.inputs if flat.table[n].optional]
         options = {o.name: o.dtype for o in primal.options}
         gradients = own if which != PAIR[0] else {}
-        where = primal.name, flat.table_of(procedure), [*self.names.values()], options
+        where = primal.name, flat.table_of(procedure), self._sizes_of_kernels(), options
         before, turn, behind = in_turns(flat, procedure)
         self.turns[which] = turn
         launched = (*before, *(turn.launched if turn else ()), *behind)
@@ -113,6 +130,10 @@ class _File(OperatorFile):
 
         return texts(launched, which, around, made)
 
+    def _sizes_of_kernels(self) -> list[str]:
+        """What sizes are called, with two for a pack that is two axes."""
+        return [n for dim, name in self.names.items() for n in self.in_two.get(dim, (name,))]
+
     @staticmethod
     def _extents(text: KernelText, flat: Program) -> set[str]:
         """The sizes and options that a launch speaks of, besides those that are passed."""
@@ -124,6 +145,7 @@ class _File(OperatorFile):
         turn = self.turns[which]
         found = {n for t in self.texts[which] for n in (*t.sizes, *self._extents(t, flat))}
         found |= {r.name for n in self._packed(which) for e in flat.table[n].shape for r in refs(e)}
+        found |= {self.names[pack] for pack, own in self.in_two.items() if not found.isdisjoint(own)}
         return found if turn is None else found | {r.name for e in turn.spoken for r in refs(e)}
 
     @cached_property
@@ -259,7 +281,11 @@ class _File(OperatorFile):
     def _launches(self, which: str, like: Name, given: Sequence[str]) -> list[py.Statement]:
         texts = self.texts[which]
         read = [n for n in given if any(n in t.read for t in texts)]
-        found: list[py.Statement] = [Do(call("_on_gpu", like))]
+        found: list[py.Statement] = []
+        for pack, (outer, inner) in self.in_two.items():
+            axes = Operation("or", (size_name(pack), py.Several((py.integer(1),))))
+            found.append(Assign(py.bare([py.Splat(Name(outer)), Name(inner)]), axes))
+        found.append(Do(call("_on_gpu", like)))
         for name in [n for n in read if n in self.lies[which]]:
             how, packed = self.lies[which][name], name in self._packed(which)
             shape = map(self._size, self.flat.table[name].shape if packed else ())

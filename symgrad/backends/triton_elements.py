@@ -12,7 +12,7 @@ from ..records import dataclass
 from ..source import python as py
 from ..source.python import Assign, Expression, Name, Operation, Word, call, method
 from .triton_expressions import Expressions, Value
-from .triton_lanes import LANE, NUMBER, Lanes
+from .triton_lanes import LANE, NUMBER, ROW, Lanes
 from .triton_strides import Lies
 
 
@@ -114,6 +114,8 @@ class Elements:
     def _leaf(self, node: Index | Ref) -> Value:
         if node is NUMBER:
             return Value(LANE, Dtype.INT)
+        if node is ROW:
+            return Value(self.lanes.row, Dtype.INT)
         if isinstance(node, Index):
             return Value(Name(node.name), Dtype.INT)
         if node in self.known:

@@ -12,6 +12,7 @@ from ..source.python import NONE, Assign, Expression, Name, Operation, Word, cal
 
 MASK, LANE, START, PROGRAM = Word("mask"), Word("lane"), Word("start"), call("tl.program_id", py.integer(0))
 NUMBER = index("#lane")  # of several lanes that are one
+ROW = index("#row")  # of a row that several indices tell
 FIRST_ROW = method(PROGRAM, "to", Word("tl.int64"))  # rows times columns may be more than an int32 counts
 
 
@@ -162,8 +163,9 @@ class Lanes:
             pairs = zip((*subscripts[:count], flat(subscripts[count:], shape[count:])), (*strides, ONE), strict=True)
             parts = [apply("mul", s, stride) for s, stride in pairs if s is not ZERO]
             return joined([pointer(name), *map(self.place, parts)])
-        if self.kernel.flat and tuple(subscripts) == tuple(self.rows) and tuple(shape) == tuple(self.rows.values()):
-            return Operation("add", (pointer(name), self.row))
+        count = len(self.rows)
+        if count > 1 and (*zip(subscripts, shape, strict=True),)[:count] == (*self.rows.items(),):
+            subscripts, shape = (ROW, *subscripts[count:]), (product(shape[:count]), *shape[count:])
         place = self._of_number(subscripts, shape) if self.kernel.counted else flat(subscripts, shape)
         return pointer(name) if place is ZERO else joined([pointer(name), self.place(place)])
 

@@ -33,8 +33,9 @@ class StreamLanes(TileLanes):
         self.terms = self.of_tile[self.walk_along]
         self.blocks = {b: blocked[i] for i, b in self.of_tile.items()}
         elements = [r for s in kernel.steps for e in s.equations for r in (ref(e.target, *e.subscripts), *e.reads)]
-        # each axis of a matrix may have a stride
-        self.wide = {i for r in elements if len(r.subscripts) > 1 for s in r.subscripts for i in indices(s)}
+        # each axis of a matrix may have a stride; the number of a row is an int64
+        wide = {i for r in elements if len(r.subscripts) > 1 for s in r.subscripts for i in indices(s)}
+        self.wide = wide - self.rows.keys()
 
     def begun(self) -> list[py.Statement]:
         """What a program begins with."""

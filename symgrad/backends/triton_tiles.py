@@ -28,8 +28,9 @@ class TileLanes(Lanes):
         self.of_tile = {i: block(i.name) for i in self.tiles}
         self.blocks = {**{b: self.tiles[i] for i, b in self.of_tile.items()}, self.terms: kernel.longest}
         elements = [r for s in kernel.steps for e in s.equations for r in (ref(e.target, *e.subscripts), *e.reads)]
-        # each axis of a matrix may have a stride
-        self.wide = {i for r in elements if len(r.subscripts) > 1 for s in r.subscripts for i in indices(s)}
+        # each axis of a matrix may have a stride; the number of a row is an int64
+        wide = {i for r in elements if len(r.subscripts) > 1 for s in r.subscripts for i in indices(s)}
+        self.wide = wide - self.rows.keys()
 
     def mask_of(self, i: Index) -> Word:
         return Word(f"mask_{i.name}")
@@ -107,12 +108,12 @@ class TileElements(Elements):
         return py.Element(tree, tuple(py.Cut() if a is own[0] else NONE for a in self.axes))
 
     def _leaf(self, node: Index | Ref) -> Value:
-        if isinstance(node, Index):
-            return Value(self.spread(Name(node.name), (node,) if node in self.blocked else ()), Dtype.INT)
+        if isinstance(node, Index) and node in self.blocked:
+            return Value(self.spread(Name(node.name), (node,)), Dtype.INT)
         if node in self.known:
             value = self.known[node]
             return Value(self.spread(value.tree, self.held[value.tree.name]), value.dtype)  # type: ignore[union-attr]
-        if node.name in self.around.table:
+        if isinstance(node, Ref) and node.name in self.around.table:
             return self.loaded(node)
         return super()._leaf(node)
 

@@ -186,12 +186,13 @@ class Worker:
         return found, self._keep((own, saved))
 
     def _laid_out(self, value: Any, number: int) -> Any:
-        """An array as it lies in memory; a contiguous one in turn so, with rows apart, and transposed, each unlike the
-        one before it."""
+        """An array as it lies in memory; a contiguous one in turn so, with rows apart, transposed, and as heads beside
+        each other, each unlike the one before it."""
         array = _decoded(value)
         if array is None or array.ndim < 2 or not array.flags.c_contiguous:
             return array
-        return (_apart, _transposed, np.asarray)[(self.calls + number) % 3](array)
+        ways: list[Callable[[Any], Any]] = [_apart, _transposed, np.asarray, *[_beside] * (array.ndim > 2)]
+        return ways[(self.calls + number) % len(ways)](array)
 
     def _take(self, module: ModuleType, few: bool) -> None:
         """Blocks of a few elements, and rows that are long in every other call. Of few elements, blocks are larger than
@@ -291,6 +292,11 @@ def _apart(array: Any) -> Any:
 def _transposed(array: Any) -> Any:
     """The array with its columns one after the other."""
     return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def _beside(array: Any) -> Any:
+    """The array with the rows of its last matrices beside each other."""
+    return np.ascontiguousarray(array.swapaxes(-2, -3)).swapaxes(-2, -3)
 
 
 def main() -> None:

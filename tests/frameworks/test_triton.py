@@ -415,6 +415,70 @@ def test_what_a_kernel_reads_by_strides_is_not_copied(name, torch):
     assert all(torch.equal(t, tensor) for t in found)
 
 
+HEADS = {  # how matrices of a batch lie, and whether kernels read them there
+    "contiguous": (lambda x: x[:, 0].contiguous(), True),
+    "heads beside each other": (lambda x: x[:, 0].transpose(1, 2), True),
+    "one of three, beside each other": (lambda x: x.transpose(2, 3)[:, 1], True),
+    "transposed": (lambda x: x[:, 0].mT, True),
+    "one for all heads": (lambda x: x[:, 0, :1].expand(-1, 5, -1, -1), True),
+    "no heads": (lambda x: x[:, 0, 0], True),
+    "one matrix": (lambda x: x[0, 0, 0], True),
+    "three axes of which two are one": (lambda x: x.transpose(2, 3), True),
+    "three axes of which none are one": (lambda x: x[:, :2, :4].transpose(2, 3), False),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("function", ["causal_attention", "biased_attention"])
+def test_heads_are_read_where_they_lie(function, name, torch, monkeypatch):
+    lies, there = HEADS[name]
+    ((path, text),) = printed(declared(function), "triton").files.items()
+    module, given = module_from(f"{function}_{len(name)}_{path}", text), []
+
+    class Launched:
+        def __getitem__(self, grid):
+            return lambda *args, **_: given.append({a.data_ptr() for a in args if torch.is_tensor(a)})
+
+    for kernel in [n for n in vars(module) if n.endswith("_kernel")]:
+        monkeypatch.setattr(module, kernel, Launched())
+    monkeypatch.setattr(module, "_on_gpu", lambda tensor: None)
+    q, k, v, grad_output = (lies(torch.ones(2, 3, 5, 4, 4)).requires_grad_(place < 3) for place in range(4))
+    more = [torch.ones(q.shape[-2], q.shape[-2])] if function == "biased_attention" else []
+    out = getattr(module, function)(q, k, v, *more)
+    assert all((t.data_ptr() in given[0]) == there for t in (q, k, v))
+    out.backward(grad_output)
+    read = set().union(*given[1:])
+    assert all((t.data_ptr() in read) == there for t in (q, k, v))
+    assert (grad_output.data_ptr() in read) == (there and grad_output.stride(-1) == 1)
+
+
+@pytest.mark.parametrize("name", ["grouped", "attention", "causal_attention", "masked_attention", "biased_attention"])
+@pytest.mark.parametrize("heads", [(2, 3), (2, 1, 3)], ids=str)
+def test_heads_beside_each_other_give_what_contiguous_ones_do(name, heads, rng):
+    f = streamed(name)
+    primal, one = sg.vjp(f).primal, sg.load(f, to="triton", check=False)
+    reference = sg.load(f, to="numpy", check=False)
+    extents = {"...": heads, "n": [5], "m": [7], "d": [3], "e": [2], "g": heads[:1], "h": heads[-1:]}
+    shapes = [[n for s in primal.table[x].shape for n in extents[s.name]] for x in primal.inputs]
+    inputs = [rng.standard_normal(shape) for shape in shapes]
+    if name == "masked_attention":
+        inputs[3] = np.tril(np.ones((5, 7), bool))
+    out, saved = reference.forward(*inputs)
+    grad = rng.standard_normal(out.shape)
+    expected = out, *reference.backward(saved, grad)
+    for _ in range(2):
+        lying = [beside(a) for a in inputs]
+        found, kept = one.forward(*lying)
+        for a, b in zip((found, *one.backward(kept, beside(grad))), expected, strict=True):
+            if b is not None:
+                np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
+def beside(array):
+    """The array with the rows of its last matrices beside each other, as those of heads are by `transpose(1, 2)`."""
+    return np.ascontiguousarray(array.swapaxes(-2, -3)).swapaxes(-2, -3) if array.ndim > 2 else array
+
+
 SECONDS = 100.0  # all points are looked at: a kernel that is interpreted takes the time of most by itself
 MISTAKES = (  # in what, what stands there, and what stands there now
     ("gelu", "mask = b < batch", "mask = b <= batch"),
@@ -464,6 +528,10 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("attention", "mask=mask_p[:, None] & mask_r[None, :]", "mask=mask_p[:, None]"),
     ("causal_attention", "tl.minimum(m, first + BLOCK_I)", "tl.minimum(m, first)"),
     ("causal_attention", "(first // BLOCK_I) * BLOCK_I", "first + BLOCK_I"),
+    ("causal_attention", "*q.stride()", "*q.transpose(1, 2).stride()"),
+    ("causal_attention", "+ h * k_stride_1", "+ h * k_stride_2"),
+    ("causal_attention", "*grad_output.stride()", "*grad_output.contiguous().stride()"),
+    ("batch_matmul", "h = row % inner", "h = row // inner"),
     ("linear_cross_entropy", "sum_loss.add_", "sum_loss.copy_"),
     ("linear_cross_entropy", "grad_weight += tl.load", "grad_weight = tl.load"),
     ("linear_cross_entropy", "stop = min(first + chunk, n)", "stop = min(chunk, n)"),

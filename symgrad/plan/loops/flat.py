@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
-from ...expr import Const, Expr, Ref, index, indices, ref, refs, substitution, transformer, values
+from ...expr import Const, Expr, Index, Ref, apply, index, indices, ref, refs, substitution, transformer, values
 from ...ir import Dropped, Equation, Role, Tensor
 from ...records import replace
 from ..program import Procedure, Program, Subscript
@@ -26,8 +27,12 @@ def size_names(program: Program) -> dict[str, str]:
     return names
 
 
-def flatten(program: Program) -> Program:
-    """The same program, every pack one axis under an index `b`."""
+def flatten(program: Program, in_two: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> Program:
+    """The same program, every pack one axis under an index `b`.
+
+    in_two  the packs that are two axes, under `b` and `h`, and the names of their sizes: the last of a pack's axes is
+            the second one, and all before it are the first
+    """
     packs = program.derivative.primal.packs
     if not packs:
         return program
@@ -36,7 +41,56 @@ def flatten(program: Program) -> Program:
     for pack in packs:
         renamed[index(pack)] = fresh_index(taken, "b")
     put = substitution(renamed)
-    return _rebuilt(program, Rewriter(put).equation, lambda t: replace(t, shape=tuple(map(put, t.shape))), put)
+    flat = _rebuilt(program, Rewriter(put).equation, lambda t: replace(t, shape=tuple(map(put, t.shape))), put)
+    for pack, (outer, inner) in in_two.items():
+        i = renamed[index(pack)]
+        assert isinstance(i, Index)
+        split = _InTwo(flat, renamed[ref(pack)], i, (ref(outer), ref(inner)), (i, fresh_index(taken, "h")))
+        flat = _rebuilt(flat, split.equation, split.tensor, split.put)
+        flat = replace(flat, forward=split.procedure(flat.forward), backward=split.procedure(flat.backward))
+    return flat
+
+
+class _InTwo:
+    """An axis as two: elements at `i` of `extent` are those at `pair` of `extents`."""
+
+    def __init__(
+        self, program: Program, extent: Expr, i: Index, extents: tuple[Expr, Expr], pair: tuple[Index, Index]
+    ) -> None:
+        self.extent, self.i, self.extents, self.pair = extent, i, extents, pair
+        tensors = (*program.tensors, *program.forward.turns, *program.backward.turns)
+        self.axes = {t.name: [n is extent for n in t.shape] for t in tensors}
+        (outer, inner), (b, h) = extents, pair
+        self.number = apply("add", apply("mul", b, inner), h)
+        self.put = transformer(self._element, {i: self.number, extent: apply("mul", outer, inner)})
+
+    def _element(self, node: Expr) -> Expr:
+        if isinstance(node, Ref) and node.name in self.axes:
+            return ref(node.name, *self._subscripts(node.name, node.subscripts))
+        return node
+
+    def _subscripts(self, name: str, subscripts: Sequence[Expr]) -> Iterator[Expr]:
+        for s, two in zip(subscripts, self.axes[name], strict=True):
+            assert not two or s is self.number, "packs have one index"
+            yield from self.pair if two else (s,)
+
+    def equation(self, e: Equation) -> Equation:
+        """An equation in elements of such tensors."""
+        pairs = [[*zip(self.pair, self.extents, strict=True)] if i is self.i else [(i, n)] for i, n in e.box]
+        found = replace(e, box=tuple(pair for some in pairs for pair in some)).mapped(self.put)
+        return replace(found, subscripts=tuple(self._subscripts(e.target, found.subscripts)))
+
+    def tensor(self, t: Tensor) -> Tensor:
+        """A tensor with two axes for one."""
+        return replace(t, shape=tuple(x for n in t.shape for x in (self.extents if n is self.extent else (n,))))
+
+    def procedure(self, p: Procedure) -> Procedure:
+        """A procedure whose planes are told by axes as they are now."""
+
+        def now(name: str, axis: int) -> int:
+            return axis + sum(self.axes[name][:axis])
+
+        return replace(p, planes={n: (now(n, a), now(n, b)) for n, (a, b) in p.planes.items()})
 
 
 def pointwise(program: Program) -> Program | None:
