@@ -82,7 +82,7 @@ def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
     if all(SEARCHED not in e.rewrites for e in found.statements):
         return simplify(differentiate(found))
     with recording(False):
-        beside = simplify(differentiate(stable(function, searched=False)))
+        beside = simplify(differentiate(stable(function, searched=False)), aside=True)
     return simplify(differentiate(found), beside=beside)
 
 

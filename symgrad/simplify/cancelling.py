@@ -19,14 +19,19 @@ from .powers import double_angles
 from .products import shared_in_front
 from .results import by_result
 from .reuse import with_reuse
-from .singular import filled_sums
+from .singular import filled_quotients, filled_sums
 
 
 def with_cancelled(
-    derivative: Derivative, function: Function, sharing: Collection[str] = (), beside: Derivative | None = None
+    derivative: Derivative,
+    function: Function,
+    sharing: Collection[str] = (),
+    beside: Derivative | None = None,
+    aside: bool = False,
 ) -> Function:
     """`function`, the simplified joint equations of `derivative`, with the gradients in the form that loses less, but
-    for those that are `sharing` what they compute; `beside` has the same of the formula as it was written."""
+    for those that are `sharing` what they compute; `beside` has the same of the formula as it was written, and is
+    itself simplified `aside`: without functions that are filled where a quotient is 0/0."""
     forward = {e.target for e in derivative.primal.statements}
     numbers = frozenset([*(d.name for d in function.dims), *(o.name for o in function.options)])
     well_scaled = numbers | {s for _, s in derivative.seeds}
@@ -62,7 +67,7 @@ def with_cancelled(
             form = best = _or(better(body, well_scaled, shared, DERIVED), body)
             other = None if written is None else written.body(e)
             if other is not None and other is not body:
-                again = _or(better(other, well_scaled, shared, DERIVED), other)
+                again = filled_quotients(_or(better(other, well_scaled, shared, DERIVED), other), numbers)
                 form = best = fewest((best, shared_in_front(best), again), other, well_scaled, shared)
             known = dict[Expr, Expr](results)
             spoken = (f for b in (best, body) for f in by_result(b, results))
@@ -75,6 +80,7 @@ def with_cancelled(
                 ),
                 best,
             )
+            form = form if aside else filled_quotients(form, numbers)
             form = first if form is body else substitute(form, shared)
         changed = changed or form is not e.body
         e = e if form is e.body else e.with_body(form)

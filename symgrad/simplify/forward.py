@@ -260,12 +260,12 @@ def _with_fewest_lost(function: Function) -> Function:
     known = {*function.inputs, *scaled}
     statements = []
     for e in function.statements:
-        searched = e.matrix is None and all(r.name in known for r in e.reads)
-        form = better(e.body, scaled) if searched else None
-        if form is not None:
-            form = filled_quotients(form, scaled)  # (exp(x) - exp(y))/(x - y) is one only now
-            guarded = unguarded(form) is not form and unguarded(e.body) is e.body
-            e = replace(e, body=form, guarded=guarded)
+        if e.matrix is None and all(r.name in known for r in e.reads):
+            form = better(e.body, scaled)
+            form = filled_quotients(e.body if form is None else form, scaled)  # sin(w*t)/w; some are quotients only now
+            if form is not e.body:
+                guarded = unguarded(form) is not form and unguarded(e.body) is e.body
+                e = replace(e, body=form, guarded=guarded)
         statements.append(e)
     return replace(function, statements=tuple(statements))
 

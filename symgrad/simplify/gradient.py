@@ -64,11 +64,12 @@ FAR = 1.5  # what costs so many times as much as another is not tried in other w
 LARGE = 150  # operations that equations share; a longer straight line is only cleaned, in linear time
 
 
-def simplify(derivative: Derivative, beside: Derivative | None = None) -> Derivative:
+def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bool = False) -> Derivative:
     """Return the same derivative with the gradients in the cheapest form found, and without dead equations.
 
     beside  the same, simplified, of the formula before its values were rewritten, if they were: of the gradients of
             both, the one that loses less is taken
+    aside   whether it is to stand beside another one
     """
     given = derivative.function
     derivative = without_idle_axes(derivative)
@@ -86,7 +87,7 @@ def simplify(derivative: Derivative, beside: Derivative | None = None) -> Deriva
     function = rewritten("cheapest form", derivative.function, found.function)
     tidied = replace(function, statements=tuple(_tidied(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
-    function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside))
+    function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside, aside))
     gradients = [t for t in function.writers if t not in derivative.primal.writers]
     numbers = with_numbers_joined(function.statements, gradients, function.outputs)
     function = rewritten("numbers joined", function, replace(function, statements=tuple(numbers)))

@@ -11,6 +11,7 @@ as a whole, it becomes one of u in the same way, or a form that does not cancel.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 
@@ -25,6 +26,7 @@ from ..expr import (
     base_of,
     factors,
     fraction,
+    is_exact,
     is_short,
     operator,
     operators,
@@ -36,6 +38,8 @@ from ..expr import (
     substitute,
     terms_of,
     transform,
+    value_of,
+    without_sign,
 )
 from ..expr import total as summed
 from ..expr.names import Names
@@ -200,7 +204,33 @@ class _Filling:
         yield from [*inputs][:1] if len(inputs) == 1 else [*found][:CHOICES]
 
     def quotient(self, node: Expr) -> Expr | None:
-        return self._product(node) if isinstance(node, Apply) else None
+        if not isinstance(node, Apply):
+            return None
+        found = self._product(node)
+        return self._of_product(node) if found is None else found
+
+    def _of_product(self, node: Apply) -> Expr | None:
+        """A quotient by factors of what a function above the line is called with: sin(w*t)/w is t*(sin(w*t)/(w*t))."""
+        above, below = _powers(node)
+        called = (n for f in above for n in postorder(f) if isinstance(n, Apply) and OPS[n.op].smooth)
+        signed = dict.fromkeys(a for n in called for a in n.args if operator(without_sign(a)[0]) == "mul")
+        for u in [*signed][:CHOICES] if below else ():
+            product, negative = without_sign(u)
+            parts, under = Counter(factors(product)[0]), Counter(b for f in below for b in _repeated(f))
+            k = max(-(-under[f] // count) for f, count in parts.items())
+            whole = Counter({f: k * count for f, count in parts.items()})
+            bodies = [(f, _function_of(u, f)) for f in above]
+            upper = [b for _, b in bodies if b is not None and X in postorder(b)]
+            if all(map(self._is_number, whole & under)) or not upper or not is_removable(fraction(upper, [X] * k)):
+                continue
+            rest = [f for f, b in bodies if b is None or X not in postorder(b)]
+            missing, left = (whole - under).elements(), (under - whole).elements()
+            found = fraction([*rest, *missing, self._of(fraction(upper, [X] * k), u)], [*left])
+            return -found if negative and k % 2 else found
+        return None
+
+    def _is_number(self, node: Expr) -> bool:
+        return all(r.name in self.numbers for r in refs(node))
 
     def _product(self, node: Apply) -> Expr | None:
         """A quotient as a filled function times what does not depend on its variable."""
@@ -348,6 +378,13 @@ def _gather(below: list[Expr], u: Expr) -> None:
         for f in mine:
             below.remove(f)
         below.append(u)
+
+
+def _repeated(node: Expr) -> list[Expr]:
+    """The factors of a whole power."""
+    base, k = base_of(node)
+    times = value_of(k) if is_exact(k) else 1
+    return [base] * int(times) if 1 < times <= CHOICES and times.denominator == 1 else [node]
 
 
 def _gathered(u: Expr, node: Expr) -> Expr:
