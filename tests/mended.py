@@ -152,6 +152,7 @@ MENDED = {
         "f(x[n,m], k[p]: int)[q:p] = x[clip(k[q], 0, n-1),clip(k[q] + 1, 0, m-1)]*x[k[q] % n,0]"
     ),
     "an element of what may be empty, on a condition": "f(x[n], t: int) = where(t >= 0 and t + 1 < n, x[t+1], 0)",
+    "a quotient by a factor of an argument, added up": "f(x[n], w[m])[i] = sum[j](sin(w[j]*x[i])/w[j])",
     "a quotient that is 1 wherever it is one": "f(x, c) = sqrt(1 + exp(sin(c*(x + (2 + c)*(x**(-1)*x)))))",
     "a logsumexp of -oo alone in a branch": "f(v[n], s) = where(s > 0, s, logsumexp[i](v[i]))",
     "a smallest under a condition, of what may have no value": (

@@ -96,6 +96,30 @@ def test_an_argument_may_be_called_as_the_formula_calls_it():
     assert (out, *code.backward(saved, np.array(1.0))) == (1, 0, 0)
 
 
+# of w and t, 0/0 at w = 0 whatever t: the function of u = w*t, up to its sign, that is filled, by its limit and slope
+# at u = 0; the power of t that it is multiplied by
+OF_PRODUCTS = {
+    "sin(w*t)/w": (1, 0, 1),
+    "(1 - exp(-w*t))/w": (1, -1 / 2, 1),
+    "2*(exp(3*t*w) - 1)/w": (6, 9, 1),
+    "log(1 + t*w)/w": (1, -1 / 2, 1),
+    "(1 - cos(w*t))/w**2": (1 / 2, 0, 2),
+    "(w*t - 1 + exp(-w*t))/w**2": (1 / 2, -1 / 6, 2),
+}
+
+
+@pytest.mark.parametrize("body", OF_PRODUCTS)
+def test_a_quotient_by_a_factor_of_an_argument(body):
+    """f = t**k * F(w*t) has the slopes t**(k + 1) * F'(w*t) and k*t**(k - 1) * F(w*t) + t**k * w * F'(w*t)."""
+    value, slope, k = OF_PRODUCTS[body]
+    code = sg.load(declared(body, "w", "t"), to="numpy", check=False)
+    for w, rtol in ((0.0, 1e-15), (1e-12, 1e-11)):
+        out, saved = code.forward(np.float64(w), np.float64(3))
+        grads = code.backward(saved, np.float64(1))
+        known = [3.0**k * value, 3.0 ** (k + 1) * slope, k * 3.0 ** (k - 1) * value]
+        np.testing.assert_allclose([out, *grads], known, rtol=rtol, atol=rtol * 100)
+
+
 # formula: where it loses its digits as it is written, the formula in mpmath, and on which sides of the point it is one
 POINTS = {
     "2*acos(w)/sqrt(1 - w**2)": (1, lambda w: 2 * mp.acos(w) / mp.sqrt(1 - w**2), (-1,)),

@@ -8,6 +8,7 @@
     search       the forms of a formula, and the best of them
 """
 
+from .measure import has_values as has_values
 from .search import better as better
 from .search import fewest as fewest
 from .search import operations as operations

@@ -333,6 +333,15 @@ def zeros(leaves: Sequence[Expr], moving: Sequence[Expr]) -> Iterator[Point]:
         yield {**start, a: start[b]}
 
 
+def has_values(form: Expr, other: Expr) -> bool:
+    """Whether a form is a number wherever another one is, of the points where some of the leaves are 0, or equal."""
+    leaves = [*dict.fromkeys(n for f in (other, form) for n in values(f) if isinstance(n, Ref))]
+    points = [*zeros(leaves, leaves)] if len(leaves) <= MANY_LEAVES else []
+    doubles = Doubles({leaf: np.array([at[leaf] for at in points]) for leaf in leaves})
+    with np.errstate(all="ignore"):
+        return bool(np.all(np.isfinite(doubles.of(form)) | ~np.isfinite(doubles.of(other))))
+
+
 def roots_of_bases(body: Expr, leaves: Sequence[Expr]) -> list[Point]:
     """Points of small numbers where a base is 0 whose exponent is no number."""
     bases = {n.args[0] for n in values(body) if isinstance(n, Apply) and n.op == "pow" and not is_exact(n.args[1])}

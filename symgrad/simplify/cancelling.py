@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..expr import Const, Expr, Index, Ref, is_short, operator, ref, refs, substitute, values
+from ..expr import Const, Expr, Index, Ref, is_short, operator, operators, ref, refs, substitute, values
 from ..ir import Derivative, Equation, Function, Role
-from ..precision import better, fewest
+from ..numerics.removable import Filled
+from ..precision import better, fewest, has_values
 from ..precision.orders import differences_first
 from ..precision.search import DERIVED, LARGEST
 from ..records import replace
@@ -68,7 +69,11 @@ def with_cancelled(
             other = None if written is None else written.body(e)
             if other is not None and other is not body:
                 again = filled_quotients(_or(better(other, well_scaled, shared, DERIVED), other), numbers)
-                form = best = fewest((best, shared_in_front(best), again), other, well_scaled, shared)
+                forms = [best, shared_in_front(best)]
+                limits = any(isinstance(op, Filled) for op in operators(best))
+                if not limits or has_values(again, best):
+                    forms.append(again)
+                form = best = fewest(forms, other, well_scaled, shared)
             known = dict[Expr, Expr](results)
             spoken = (f for b in (best, body) for f in by_result(b, results))
             form = next(
@@ -106,7 +111,7 @@ class _Inlined:
 
     def __init__(self, function: Function) -> None:
         self.locals = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
-        self.computed = {*function.writers}
+        self.writers = function.writers
 
     def __call__(self, body: Expr) -> Expr:
         while is_short(body, LARGEST):
@@ -126,9 +131,14 @@ class _Inlined:
             self.locals[e.target] = e
 
     def body(self, e: Equation) -> Expr | None:
-        """What the tensor of an equation is computed from here; None where that is not one such formula."""
-        own = self.locals.get(e.target)
-        if own is None or own.reduced or e.reduced or len(own.subscripts) != len(e.subscripts):
+        """What the tensor of an equation is computed from here, or is a sum of; None where that is not one such
+        formula."""
+        own, *others = self.writers.get(e.target, (None,))
+        if own is None or others or own.where is not None or own.when or e.when:
+            return None
+        if e.reduce not in ("none", "sum") or (own.reduce, own.reduced) != (e.reduce, e.reduced):
+            return None
+        if len(own.subscripts) != len(e.subscripts):
             return None
         body = self(substitute(own.body, dict(zip(own.subscripts, e.subscripts, strict=True))))
-        return None if any(r.name in self.computed for r in refs(body)) else body
+        return None if any(r.name in self.writers for r in refs(body)) else body
