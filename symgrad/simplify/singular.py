@@ -113,7 +113,7 @@ def filled_sums(body: Expr, numbers: Collection[str]) -> Expr | None:
 
 def filled_quotients(body: Expr, numbers: Collection[str]) -> Expr:
     """`body` with the quotients in it filled that are 0/0 at a point; `numbers` as in `filled_sums`."""
-    return outermost(body, _Filling(numbers, lambda u: None).quotient)
+    return body if not is_short(body, LARGE) else outermost(body, _Filling(numbers, lambda u: None).quotient)
 
 
 def _may_divide(node: Expr) -> bool:

@@ -14,7 +14,7 @@ import mpmath
 from mpmath import mp
 
 from .rounding import Number, lift
-from .rounding.format import INF, now, spread
+from .rounding.format import INF, SHORT, now, spread
 from .rounding.number import remembered, rounded
 from .text import Fault
 
@@ -89,6 +89,8 @@ def with_limit(name: str, near: Part, series: Part, formula: Part) -> Callable[[
         else:
             own = lift(formula(lift(x.value))).err
         moved = spread(exact, (x.value,), 0, x.err) if x.err else 0.0
+        if x.err * now.unit > SHORT and not near(lift(x.value)):  # over many turns of a sine two points tell little
+            moved = max(moved, lift(formula(x)).err)
         return rounded(truth, float(own) + moved, 0.0)
 
     return remembered(value)

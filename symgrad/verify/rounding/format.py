@@ -130,9 +130,12 @@ def spread(function: Callable[..., Any], values: tuple[Any, ...], which: int, er
         return found
 
 
+SHORT = 1e-3  # an error that is no part of a turn of a sine
+
+
 def _wave(function: Callable[..., Any], values: tuple[Any, ...], which: int, err: float) -> float:
     """`spread` of sine and cosine: no further than the error itself, and than 2."""
-    short = err == INF or err * now.unit < 1e-3
+    short = err == INF or err * now.unit < SHORT
     return spread(function, values, which, err) if short else min(err, 2 / now.unit)
 
 
