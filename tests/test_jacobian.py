@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from mathematics import as_function
 
@@ -65,6 +67,6 @@ def test_no_quotient_of_0_is_displayed():
     """The gradient of x is over x, and so are the cotangents of other components, until they are 0."""
     function = sg.parse("f(x, y) = (x**2*y, sin(x*y)/x, exp(x) + y)")
     text = sg.generate(function, check=False)["f_numpy.py"]
-    assert "[ 2 * x * y                     x**2       ]" in text
-    assert "[ exp(x)                        1          ]" in text
+    assert re.search(r"\[ 2 \* x \* y +x\*\*2 +\]", text)
+    assert re.search(r"\[ exp\(x\) +1 +\]", text)
     assert str(sg.jacobian(function)[0]) == "2*x*y"

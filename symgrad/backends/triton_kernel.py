@@ -103,7 +103,10 @@ class KernelText:
             line.replace(" = ", " += ", 1) if step.target in self.kernel.added else line
             for step in self.kernel.steps for line in show_equations(step.equations)
         ]  # fmt: skip
-        return tuple(part for line in lines for part in cut_text(line, 0, LONGEST))
+        quotes = 3 if len(lines) > 1 else 6  # before the first, and behind it, if it is all
+        return tuple(
+            part for k, line in enumerate(lines) for part in cut_text(line, 0, LONGEST if k else LONGEST - quotes)
+        )
 
     @property
     def read(self) -> dict[str, None]:
