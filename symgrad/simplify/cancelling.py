@@ -138,7 +138,7 @@ class _Inlined:
             return None
         if e.reduce not in ("none", "sum") or (own.reduce, own.reduced) != (e.reduce, e.reduced):
             return None
-        if len(own.subscripts) != len(e.subscripts):
-            return None
+        if len(own.subscripts) != len(e.subscripts) or e.reduced and e.where is not None:
+            return None  # a sum of some terms alone is not that of others which add up to the same
         body = self(substitute(own.body, dict(zip(own.subscripts, e.subscripts, strict=True))))
         return None if any(r.name in self.writers for r in refs(body)) else body

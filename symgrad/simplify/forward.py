@@ -264,7 +264,7 @@ def _with_fewest_lost(function: Function) -> Function:
             form = better(e.body, scaled)
             form = filled_quotients(e.body if form is None else form, scaled)  # sin(w*t)/w; some are quotients only now
             if form is not e.body:
-                guarded = unguarded(form) is not form and unguarded(e.body) is e.body
+                guarded = e.guarded or unguarded(form) is not form and unguarded(e.body) is e.body
                 e = replace(e, body=form, guarded=guarded)
         statements.append(e)
     return replace(function, statements=tuple(statements))
