@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..domain import Domain, Facts, Need
+from ..domain import NOTHING, Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
 from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, postorder, ref, refs, show
 from ..expr.sizes import coefficient
@@ -93,11 +93,29 @@ class Preconditions:
                     for at, here in _cases(s, domain):
                         self._require(e, element, at, tensor.shape[axis], here, domain != everywhere)
                 elif domain == everywhere and not isinstance(s, Ref):
+                    size = tensor.shape[axis]
+                    if self._whatever_data(s, size, domain):
+                        continue
                     raise UnsupportedError(
                         f"{self.name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is "
-                        f"computed from {data[0]}; only {data[0]} itself can be checked to stay inside. Compute the "
-                        f"index before, and pass it as an integer tensor."
+                        f"computed from {data[0]}, and may be outside; only {data[0]} itself can be checked before. "
+                        f"Keep it inside, as clip({show(s)}, 0, {show(size - 1)}) does, or compute the index before, "
+                        f"and pass it as an integer tensor."
                     )
+
+    def _whatever_data(self, s: Expr, size: Expr, domain: Domain) -> bool:
+        """Whether a subscript is inside whatever the data are; its axis is required to have elements if it must."""
+        some = apply("le", 1, size)
+        before = dict(self.conditions)
+        cases = list(_cases(s, domain if indices(s) else Domain((), (), NOTHING)))  # it may be read before the loops
+        for conditions in ((), (some,)):
+            for condition in conditions:
+                self.require(condition)
+            if all(replace(here, facts=self.facts).inside(at, size) for at, here in cases):
+                return True
+        self.conditions = before
+        self.facts = self._known()
+        return False
 
     def _require(self, e: Equation, element: Ref, s: Expr, size: Expr, domain: Domain, guarded: bool) -> None:
         everywhere = e.domain(self.facts)
@@ -124,10 +142,13 @@ class Preconditions:
                 f"Give the index a range in which it stays inside."
             )
         for need in needs:
-            condition, *others = (c.condition for c in need.conditions)
-            for other in others:
-                condition = apply("or", condition, other)
-            self.require(condition)
+            self._require_one_of(need)
+
+    def _require_one_of(self, need: Need) -> None:
+        condition, *others = (c.condition for c in need.conditions)
+        for other in others:
+            condition = apply("or", condition, other)
+        self.require(condition)
 
     def _needs(self, s: Expr, size: Expr, domain: Domain, everywhere: Domain) -> list[Need] | None:
         """What is missing; None if no sizes allow the element to be read at all.

@@ -16,7 +16,7 @@ from ..ops import OPS
 from ..ops.primitive import Primitive
 from ..records import replace
 
-TYPED = frozenset(("floordiv", "mod", *(op for op, row in OPS.items() if row.kind == "logic")))
+TYPED = frozenset(("floordiv", "mod", "clip", *(op for op, row in OPS.items() if row.kind == "logic")))
 
 
 def with_dtypes(
@@ -76,7 +76,7 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
             return node
         return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
-    return transform(body, rewrite, only=TYPED | {"clip"})
+    return transform(body, rewrite, only=TYPED)
 
 
 def _clipped(subscript: Expr) -> Expr:

@@ -27,6 +27,10 @@ NEEDS = [
     ("f(x[n])[i:n] = x[maximum(0, minimum(i + 1, n - 1))]", ""),
     ("f(x[n])[i:n] = x[(i + 1) % n]", ""),
     ("f(x[n])[i:n] = x[clip(i - 1, 0, n - 1)]", ""),
+    ("f(x[n], t: int) = x[clip(t, 0, n - 1)]", "1 <= n"),
+    ("f(x[n], k[m]: int)[j] = x[clip(k[j] + 1, 0, n - 1)]", "1 <= n"),
+    ("f(x[n], t: int)[i:n] = x[i]*x[(t + 2) % n]", "1 <= n"),
+    ("f(x[n], k[n]: int)[i] = x[i]*x[(k[i] + i) % n]", ""),
     ("f(x[n]; k=2)[i:n] = where(i >= k, x[i-k], 0)", "k >= 0"),
     ("f(x[n]; s=2)[i:n] = where(i >= 1, x[s*i-s], 0)", "s >= 0; n <= 1 | n * s + 1 <= n + 2 * s"),
 ]
@@ -51,6 +55,12 @@ def test_what_the_sizes_must_meet(text, needs):
 def test_what_no_sizes_allow_is_refused(text):
     with pytest.raises(sg.ShapeError, match="is outside of x"):
         sg.parse(text)
+
+
+@pytest.mark.parametrize("subscript", ["k[j] + 1", "abs(k[j])", "minimum(k[j], n - 1)", "k[j] % (n + 1)"])
+def test_a_subscript_of_data_that_may_be_outside_is_refused(subscript):
+    with pytest.raises(sg.UnsupportedError, match=r"computed from k, and may be outside.*Keep it inside"):
+        sg.parse(f"f(x[n], k[m]: int)[j] = x[{subscript}]")
 
 
 @sg.function
