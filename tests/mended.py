@@ -147,9 +147,9 @@ MENDED = {
     ),
     "roots that are equal, and 0": "f(x, y, z) = sqrt(x) - sqrt(y) + sqrt(x)*sqrt(x + z) - x",
     "a root less what it is a root of the square of": "f(x, y) = sqrt(x**4 + y**2) - abs(y)",
-    "an element where an integer says, kept inside": "f(x[n], t: int) = x[clip(t, 0, n-1)]*x[(t + 2) % n]",
+    "an element where an integer says, kept inside": "f(x[n], t: int) = x[clip(t, 0, n-1)]*x[(t % n + 2) % n]",
     "elements where integers say, kept inside": (
-        "f(x[n,m], k[p]: int)[q:p] = x[clip(k[q], 0, n-1),clip(k[q] + 1, 0, m-1)]*x[k[q] % n,0]"
+        "f(x[n,m], k[p]: int)[q:p] = x[clip(k[q], 0, n-1),clip(k[q], -1, m-2)+1]*x[k[q] % n,0]"
     ),
     "an element of what may be empty, on a condition": "f(x[n], t: int) = where(t >= 0 and t + 1 < n, x[t+1], 0)",
     "a quotient by a factor of an argument, added up": "f(x[n], w[m])[i] = sum[j](sin(w[j]*x[i])/w[j])",

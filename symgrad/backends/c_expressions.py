@@ -24,6 +24,7 @@ from ..expr import (
     folded,
     index,
     is_exact,
+    operator,
     postorder,
     refs,
     select,
@@ -189,6 +190,8 @@ class Expressions:
         if not isinstance(node, Apply):
             return []
         own = self.type_of(node)
+        if kind == SIZE and own == INT and self._may_be_negative(node):
+            return [(node, INT)]
         if node.op == "select":
             inside = kind if kind != BOOL else own
             return [(node.args[0], BOOL), *((a, inside) for a in node.args[1:])]
@@ -211,13 +214,13 @@ class Expressions:
             if own == SIZE:
                 return [(a, SIZE) for a in node.args]
             return [(a, INT) for a in node.args] if kind == INT else [(node, INT)]
-        if kind == SIZE and own == INT and self._may_be_negative(node):
-            return [(node, INT)]
         return [(a, kind) for a in node.args]
 
     def _may_be_negative(self, node: Apply) -> bool:
-        """Whether a part of what is certainly a size is negative beside more than what wraps around: an option, or
-        the quotient in (n - 2)//2 + 1."""
+        """Whether a part of what is certainly a size is negative beside more than what wraps around: an option, the
+        quotient in (n - 2)//2 + 1, or what is given before it is kept inside."""
+        if any(operator(n) == "select" and any(r.name in self._shapes for r in refs(n)) for n in postorder(node)):
+            return True
         quotient, *more = node.args
         rounded = isinstance(quotient, Apply) and quotient.op == "floordiv" and self.type_of(quotient) == INT
         return any(r.name in self._negative for r in refs(node)) or rounded and more == [ONE]
@@ -243,7 +246,7 @@ class Expressions:
         own = self.type_of(node)
         if not isinstance(node, Apply):
             return converted(self._leaf(node, parts), own, kind)
-        if node.op == "select":
+        if node.op == "select" and len(parts) > 1:
             return Operation("select", parts)
         if own == BOOL:
             found = self._condition(node, parts)

@@ -8,16 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
-from ..expr import ZERO, Apply, Const, Expr, Ref, conjunction, refs, show, transform
+from ..expr import ZERO, Apply, Const, Expr, Ref, conjunction, postorder, preorder, refs, show, transform
 from ..expr import ref as reference
 from ..ir import Dtype, Function, Tensor, show_shape
+from ..ops import OPS
 from ..plan import Program
 from ..plan.arrays.taking import as_number
 from ..plan.arrays.tree import ALL, Array, Elementwise, Num, Range, SizeOf, Take, Var
 from ..records import dataclass
 from ..source import python as py
 from ..source.layout import LIMIT
-from ..source.python import NONE, Assign, Attribute, Def, Expression, Given, If, Name, Operation, Statement, Word, call
+from ..source.python import (
+    NONE,
+    Assign,
+    Attribute,
+    Def,
+    Expression,
+    Given,
+    If,
+    Name,
+    Operation,
+    Statement,
+    Word,
+    call,
+    method,
+)
 from .python_expressions import Expressions, all_but
 from .python_print import flat
 from .python_sizes import size
@@ -251,13 +266,24 @@ def type_helpers(primal: Function, module: str) -> list[Def]:
     found = []
     for kind, said, check in rows:
         right = call(f"{module}.issubdtype", dtype, Word(f"{module}.{check}"))
+        found_as = method(array, "astype", Word("int")) if kind == Dtype.INT and _computes_with(primal) else array
         body: list[Statement] = [
             Assign(array, call(f"{module}.asarray", value)),
             wrong_type(primal.name, Operation("not", (right,)), dtype, said),
-            py.Return(array),
+            py.Return(found_as),
         ]
         found += [type_helper(kind, "array", body)] if kind in kinds else []
     return found
+
+
+def _computes_with(primal: Function) -> bool:
+    """Whether a function computes integers of integers that it is given: in their own type they may wrap."""
+    whole = {n for n in primal.inputs if primal.table[n].dtype == Dtype.INT}
+    roots = [s for e in primal.statements for s in e.expressions] if whole else []
+    applied = (n for n in postorder(*roots) if isinstance(n, Apply) and n.op != "select")
+    computed = (n.args for n in applied if OPS[n.op].integral or OPS[n.op].of_integers)
+    operands = preorder((a for args in computed for a in args), lambda n: n.args if isinstance(n, Apply) else ())
+    return any(isinstance(a, Ref) and a.name in whole for a in operands)
 
 
 ADJECTIVES = {Dtype.REAL: "a floating-point", Dtype.INT: "an integer", Dtype.BOOL: "a boolean"}

@@ -87,7 +87,7 @@ class Elements:
 
     def _begin(self) -> None:
         """Its words for expressions, and for where a program is."""
-        self.tree = Expressions(self.around.function, self._leaf, self.real)
+        self.tree = Expressions(self.around.function, self._leaf, self.real, {*self.around.table, *self.around.options})
         self.lanes = self.of_lanes(self.kernel, lambda name: self.word("BLOCK", name), self.tree.place)
 
     def word(self, kind: str, of: str = "") -> Word:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ..errors import UnsupportedError
@@ -63,12 +63,15 @@ def language(node: Expr) -> Expr:
 class Expressions:
     """Builds the expressions of one function.
 
-    leaf   what an index, a size, an option or an element is
-    real   the type in which real numbers are computed, in the words of the function
+    leaf    what an index, a size, an option or an element is
+    real    the type in which real numbers are computed, in the words of the function
+    signed  the names of integers that may be negative
     """
 
-    def __init__(self, name: str, leaf: Callable[[Index | Ref], Value], real: Expression) -> None:
-        self.name, self.leaf, self.real = name, leaf, real
+    def __init__(
+        self, name: str, leaf: Callable[[Index | Ref], Value], real: Expression, signed: Collection[str] = ()
+    ) -> None:
+        self.name, self.leaf, self.real, self.signed = name, leaf, real, signed
 
     def __call__(self, root: Expr) -> Expression:
         """A value, of real numbers or conditions, as it is assigned."""
@@ -118,7 +121,7 @@ class Expressions:
         plain = all(a.plain for a in args)
         if plain and not whole and isinstance(node, Apply) and (folded := _folded(node)) is not None:
             return folded
-        if node.op in ("floordiv", "mod") and not never_negative(node.args[0]):
+        if node.op in ("floordiv", "mod") and not never_negative(node.args[0], self.signed):
             return Value(self._floored(node, *(a.tree for a in args)), Dtype.INT)
         if node.op in OPERATORS:
             if not whole:
@@ -136,7 +139,7 @@ class Expressions:
 
     def _floored(self, node: Apply, a: Expression, b: Expression) -> Expression:
         """A quotient that is rounded down, or its remainder; triton rounds towards 0."""
-        if not never_negative(node.args[1]):
+        if not never_negative(node.args[1], self.signed):
             raise UnsupportedError(f"{self.name}: triton divides by what may be negative. Print torch: --to torch.")
         rest = Operation("mod", (Operation("add", (Operation("mod", (a, b)), b)), b))
         return rest if node.op == "mod" else Operation("floordiv", (Operation("sub", (a, rest)), b))

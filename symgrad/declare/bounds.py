@@ -7,11 +7,11 @@ starts. Conditions on data say nothing of places: what they guard is inside at a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from ..domain import NOTHING, Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
-from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, postorder, ref, refs, show
+from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, operator, postorder, ref, refs, show
 from ..expr.sizes import coefficient
 from ..ir import Dtype, Equation, Function, Role, reads_of, show_element
 from ..records import replace
@@ -96,17 +96,21 @@ class Preconditions:
                     size = tensor.shape[axis]
                     if self._whatever_data(s, size, domain):
                         continue
+                    given, last = data[0], show(size - 1)
                     raise UnsupportedError(
                         f"{self.name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is "
-                        f"computed from {data[0]}, and may be outside; only {data[0]} itself can be checked before. "
-                        f"Keep it inside, as clip({show(s)}, 0, {show(size - 1)}) does, or compute the index before, "
-                        f"and pass it as an integer tensor."
+                        f"computed from {given}, and may be outside, or overflow on the way; only {given} itself is "
+                        f"checked before. Keep each given integer inside before it is computed with, as "
+                        f"clip({given}, 0, {last}) or {given} % {show(size)} do, or compute the index before, and pass "
+                        f"it as an integer tensor."
                     )
 
     def _whatever_data(self, s: Expr, size: Expr, domain: Domain) -> bool:
         """Whether a subscript is inside whatever the data are; its axis is required to have elements if it must."""
         some = apply("le", 1, size)
         before = dict(self.conditions)
+        if not _is_held(s, self.tensors):
+            return False
         cases = list(_cases(s, domain if indices(s) else Domain((), (), NOTHING)))  # it may be read before the loops
         for conditions in ((), (some,)):
             for condition in conditions:
@@ -175,6 +179,26 @@ class Preconditions:
         return [
             replace(n, conditions=tuple(c for c in n.conditions if not of_data(c.condition))) for n in needs or ()
         ]
+
+
+def _is_held(s: Expr, data: Container[str]) -> bool:
+    """Whether what is computed of data is held on both sides before: k[i] + 1 may overflow, k[i] % n + 1 does not."""
+    held: dict[Expr, tuple[bool, bool]] = {}  # from below, from above
+    for node in postorder(s):
+        ends = [held[a] for a in node.args] if isinstance(node, Apply) else []
+        match operator(node):
+            case "minimum":
+                held[node] = all(low for low, _ in ends), any(high for _, high in ends)
+            case "maximum":
+                held[node] = any(low for low, _ in ends), all(high for _, high in ends)
+            case "mod":
+                held[node] = ends[1]
+            case _:
+                if not all(map(all, ends)):
+                    return False
+                of_data = isinstance(node, Ref) and node.name in data
+                held[node] = not of_data, not of_data
+    return True
 
 
 def _cases(s: Expr, domain: Domain) -> Iterator[tuple[Expr, Domain]]:

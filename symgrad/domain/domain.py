@@ -149,7 +149,10 @@ class Domain:
     def inside(self, subscript: Expr, size: Expr) -> bool:
         """True: 0 <= subscript < size at every point. False: not proved, or not affine."""
         ends = self._ends(subscript, size)
-        return ends is not None and self.entails(*map(Affine, ends))
+        if ends is None or self.entails(*map(Affine, ends)):
+            return ends is not None
+        outside = (atoms for end in ends for atoms in at_least_zero(-end - 1, self.facts))  # a choice, case by case
+        return all(self._excludes(*atoms) for atoms in outside)
 
     def inhabited(self) -> tuple[Affine, ...] | None:
         """Conditions on sizes and options under which there is a point, () for always; None: not known."""

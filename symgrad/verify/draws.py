@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..expr import Apply, Const, Expr, Index, Ref, postorder
-from ..ir import Function, extent_of, shape_of
+from ..ir import Function, extent_of, shape_of, unconditional
 from ..ops import COMPARISONS
 from .domains import intervals, placed, ranged
 from .sizes import Sizes
@@ -20,6 +20,7 @@ EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 8.3, -8.3, 36.7, -36.7, 88.7, -88
 FAR = (1e-8, -1e-8, 1e154, -1e154, 1e-154, 1e-200, 1e200, 2.0**-1074, 2.0**-1022, 1 + 2.0**-52, 1 - 2.0**-53)
 LOGARITHMS = frozenset({"log", "log1p", "atanh"})  # XLA's log1p loses seven bits between -0.42 and -0.35
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
+BEYOND = -7, 12  # integers that a subscript keeps inside: below 0, and behind axes as small as those of a check
 NOTHING: Mapping[str, bool] = {}  # is said of which inputs are given: they all are
 
 DRAWS: Mapping[str, Draw] = {
@@ -84,10 +85,12 @@ def integers(function: Function, name: str, sizes: Sizes, options: Mapping[str, 
     if function.table[name].dtype == "bool":
         return 0, 2
     interval = function.table[name].interval
-    bounds, mentioned = _subscript_extents(function, name, sizes, options)
+    bounds, mentioned, kept = _subscript_extents(function, name, sizes, options)
     bounds += [extent_of(box[b], sizes, options) for a, b, box in _compared(function) if a == name and b in box]
     if bounds:
         return ranged(interval, 0, min(bounds), True)
+    if kept and not mentioned:
+        return ranged(interval, *BEYOND, False)
     return ranged(interval, *((0, 2) if mentioned else (-2, 4)), mentioned)
 
 
@@ -131,20 +134,23 @@ def _compared(function: Function) -> Iterator[tuple[str, Expr, Mapping[Any, Expr
 
 def _subscript_extents(
     function: Function, name: str, known: Sizes, options: Mapping[str, Any]
-) -> tuple[list[int], bool]:
-    """The extents of the axes that an integer tensor subscripts, and whether a subscript is computed from it."""
+) -> tuple[list[int], bool, bool]:
+    """The extents of the axes that an integer tensor subscripts; whether a subscript is computed from it on a condition
+    that keeps it inside; and whether one is that is inside whatever it is."""
     bounds: list[int] = []
-    mentioned = False
+    mentioned = kept = False
     for equation in function.statements:
-        slots = [(equation.target, equation.subscripts)]
-        slots += [(n.name, n.subscripts) for n in postorder(*equation.expressions) if isinstance(n, Ref)]
-        for target, subscripts in slots:
+        certain = unconditional(equation.body) if equation.where is None else ()
+        slots = [(equation.target, equation.subscripts, equation.where is None)]
+        found = (n for n in postorder(*equation.expressions) if isinstance(n, Ref))
+        slots += [(n.name, n.subscripts, n in certain) for n in found]
+        for target, subscripts, always in slots:
             for axis, s in enumerate(subscripts):
                 if isinstance(s, Ref) and s.name == name:
                     bounds.append(extent_of(function.table[target].shape[axis], known, options))
                 elif any(isinstance(n, Ref) and n.name == name for n in postorder(s)):
-                    mentioned = True
-    return bounds, mentioned
+                    mentioned, kept = mentioned or not always, kept or always
+    return bounds, mentioned, kept
 
 
 def counted_out(function: Function) -> set[str]:
@@ -169,7 +175,7 @@ def outside(function: Function, known: Sizes, options: Mapping[str, Any]) -> dic
     found = {}
     for name in function.inputs:
         if function.table[name].dtype == "int":
-            bounds, _ = _subscript_extents(function, name, known, options)
+            bounds, *_ = _subscript_extents(function, name, known, options)
             if bounds:
                 found[name] = -1, min(bounds)
     return found

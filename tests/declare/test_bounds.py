@@ -28,9 +28,10 @@ NEEDS = [
     ("f(x[n])[i:n] = x[(i + 1) % n]", ""),
     ("f(x[n])[i:n] = x[clip(i - 1, 0, n - 1)]", ""),
     ("f(x[n], t: int) = x[clip(t, 0, n - 1)]", "1 <= n"),
-    ("f(x[n], k[m]: int)[j] = x[clip(k[j] + 1, 0, n - 1)]", "1 <= n"),
-    ("f(x[n], t: int)[i:n] = x[i]*x[(t + 2) % n]", "1 <= n"),
-    ("f(x[n], k[n]: int)[i] = x[i]*x[(k[i] + i) % n]", ""),
+    ("f(x[n], k[m]: int)[j] = x[clip(k[j], -1, n - 2) + 1]", "1 <= n"),
+    ("f(x[n], k[m]: int)[j] = x[maximum(0, minimum(k[j], n - 1))]", "1 <= n"),
+    ("f(x[n], t: int)[i:n] = x[i]*x[(t % n + 2) % n]", "1 <= n"),
+    ("f(x[n], k[n]: int)[i] = x[i]*x[(k[i] % n + i) % n]", ""),
     ("f(x[n]; k=2)[i:n] = where(i >= k, x[i-k], 0)", "k >= 0"),
     ("f(x[n]; s=2)[i:n] = where(i >= 1, x[s*i-s], 0)", "s >= 0; n <= 1 | n * s + 1 <= n + 2 * s"),
 ]
@@ -57,9 +58,12 @@ def test_what_no_sizes_allow_is_refused(text):
         sg.parse(text)
 
 
-@pytest.mark.parametrize("subscript", ["k[j] + 1", "abs(k[j])", "minimum(k[j], n - 1)", "k[j] % (n + 1)"])
+MAY_LEAVE = ["k[j] + 1", "abs(k[j])", "minimum(k[j], n - 1)", "k[j] % (n + 1)", "(k[j] + 1) % n", "clip(2*k[j], 0, 1)"]
+
+
+@pytest.mark.parametrize("subscript", MAY_LEAVE)
 def test_a_subscript_of_data_that_may_be_outside_is_refused(subscript):
-    with pytest.raises(sg.UnsupportedError, match=r"computed from k, and may be outside.*Keep it inside"):
+    with pytest.raises(sg.UnsupportedError, match=r"from k, and may be outside, or overflow .* Keep each given"):
         sg.parse(f"f(x[n], k[m]: int)[j] = x[{subscript}]")
 
 

@@ -1,0 +1,34 @@
+"""Subscripts that are computed from given integers: of all types, and at their ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+# the subscript of x[n] by the integer k: the same in Python's integers
+SUBSCRIPTS = {
+    "k[i] % n": lambda k, n: k % n,
+    "n - 1 - k[i] % n": lambda k, n: n - 1 - k % n,
+    "(k[i] % n + i) % n": lambda k, n: (k % n + np.arange(len(k))) % n,
+    "clip(k[i], 0, n - 1)": lambda k, n: np.clip(k, 0, n - 1),
+    "clip(k[i], -1, n - 2) + 1": lambda k, n: np.clip(k, -1, n - 2) + 1,
+    "maximum(0, minimum(k[i], n - 1))": lambda k, n: np.clip(k, 0, n - 1),
+}
+TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64")
+
+
+@pytest.mark.parametrize("to", ["numpy", pytest.param("c", marks=pytest.mark.long)])
+@pytest.mark.parametrize("subscript", SUBSCRIPTS)
+def test_elements_and_gradients(subscript, to):
+    code = sg.load(f"f(x[n], k[m]: int)[i] = x[{subscript}]**2", to=to, check=False)
+    for dtype in TYPES:
+        ends = np.iinfo(dtype)
+        k = np.array([ends.min, ends.max, 0, 3, ends.max // 2], dtype)
+        for n in (1, 4, 300):  # 300 is no int8
+            x, places = np.arange(1.0, n + 1), SUBSCRIPTS[subscript](k.astype(object), n).astype(int)
+            out, saved = code.forward(x, k)
+            grad, _ = code.backward(saved, np.ones(len(k)))
+            np.testing.assert_array_equal(out, x[places] ** 2)
+            np.testing.assert_array_equal(grad, 2 * x * np.bincount(places, minlength=n))
