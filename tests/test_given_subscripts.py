@@ -32,3 +32,14 @@ def test_elements_and_gradients(subscript, to):
             grad, _ = code.backward(saved, np.ones(len(k)))
             np.testing.assert_array_equal(out, x[places] ** 2)
             np.testing.assert_array_equal(grad, 2 * x * np.bincount(places, minlength=n))
+
+
+@pytest.mark.parametrize("to", ["numpy", pytest.param("c", marks=pytest.mark.long)])
+def test_a_condition_that_would_overflow(to):
+    """k + 1 < n holds of no k that k + 1 overflows for: it is asked as k < n - 1."""
+    code = sg.load("f(x[n], k[m]: int)[i] = where(k[i] >= 0 and k[i] + 1 < n, x[k[i]+1], 0)", to=to, check=False)
+    k = np.array([np.iinfo(np.int64).max, np.iinfo(np.int64).min, -1, 0, 1, 2])
+    out, saved = code.forward(np.arange(1.0, 4), k)
+    grad, _ = code.backward(saved, np.ones(6))
+    np.testing.assert_array_equal(out, [0, 0, 0, 2, 3, 0])
+    np.testing.assert_array_equal(grad, [0, 1, 1])

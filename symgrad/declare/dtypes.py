@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ..errors import DeclarationError
 from ..evaluate import evaluate
-from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, ref, show, transform
+from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
+from ..expr.polynomials import polynomial
 from ..ir import Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
 from ..ops import OPS
 from ..ops.primitive import Primitive
 from ..records import replace
 
-TYPED = frozenset(("floordiv", "mod", "clip", *(op for op, row in OPS.items() if row.kind == "logic")))
+TYPED = frozenset(("floordiv", "mod", *(op for op, row in OPS.items() if row.kind == "logic")))
+
+
+SIDES = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}  # with the sides exchanged
 
 
 def with_dtypes(
@@ -34,7 +38,7 @@ def with_dtypes(
         kinds, before, targets = known | targets, targets, {}
         result: list[Equation] = []
         for e in equations:
-            e = e.mapped(partial(_typed, kinds=kinds))
+            e = e.mapped(partial(_typed, kinds=kinds, data={*inputs, *before}))
             e = replace(e, subscripts=tuple(map(_clipped, e.subscripts)))
             mine, other = _dtype(e, kinds), targets.get(e.target)
             targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
@@ -59,9 +63,10 @@ def _dtype(e: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
     return Dtype.INT if counts and dtype is Dtype.BOOL else dtype
 
 
-def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
+def _typed(body: Expr, kinds: Mapping[str, Dtype], data: Container[str]) -> Expr:
     """`body` with `//` and `%` of real numbers as the operators of real numbers, and conditions in `and`, `or` and
-    `not`: languages differ in what they make of others. Subscripts are clipped by what bounds are proved of."""
+    `not`: languages differ in what they make of others. Subscripts are clipped by what bounds are proved of, and an
+    integer that is given is compared by itself."""
 
     def rewrite(node: Expr) -> Expr:
         if isinstance(node, Ref) and node.subscripts:
@@ -69,6 +74,8 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
         if isinstance(node, Apply) and OPS[node.op].kind == "logic":
             asked = (a if dtype_of(a, kinds) is Dtype.BOOL else apply("ne", a, 0) for a in node.args)
             return apply(node.op, *asked)
+        if isinstance(node, Apply) and node.op in SIDES:
+            return _apart(node, data) if {dtype_of(a, kinds) for a in node.args} == {Dtype.INT} else node
         if not (isinstance(node, Apply) and node.op in ("floordiv", "mod")):
             return node
         x, y = node.args
@@ -76,7 +83,20 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype]) -> Expr:
             return node
         return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
-    return transform(body, rewrite, only=TYPED)
+    return transform(body, rewrite, only=TYPED | SIDES.keys() | {"clip"})
+
+
+def _apart(node: Apply, data: Container[str]) -> Expr:
+    """A comparison with the one given integer on a side of its own: k < n - 1 for k + 1 < n, which may overflow."""
+    form = polynomial(node.args[0] - node.args[1])
+    given = [r for r in refs(*node.args) if r.name in data and form is not None and r.key in form.symbols]
+    if form is None or len(given) != 1 or given[0] in node.args:
+        return node
+    step, rest = form.split(given[0].key)
+    if step.number not in (1, -1):
+        return node
+    op, other = (node.op, -rest) if step.number == 1 else (SIDES[node.op], rest)
+    return apply(op, given[0], other.expression())
 
 
 def _clipped(subscript: Expr) -> Expr:

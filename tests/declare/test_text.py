@@ -519,7 +519,7 @@ TRICKY = [
     "x - -y", "x//(y % z)", "x//y//z", "x//(y//z)", "x*(y//z)", "(x*y)//z", "x*y//z", "-(x//y)", "(-x)//y", "-x//y",
     "-(x % y)", "(-x) % y", "x % y*z", "x % (y*z)", "where(x < y, x, -y)", "~(x < y) & (y >= z)", "~(x < y & y >= z)",
     "x < y | y < z & z < x", "(x < y | y < z) & z < x", "x < y & (y < z & z < x)", "(x < y) == (y < z)",
-    "(x == y) == z", "(x < y) + 1", "(x < y)*z", "-(x < y)", "~x**2", "(~x)**2", "~~x", "~(-x)", "-~x",
+    "(x == y) == z", "(x < y) + 1", "(x < y)*z", "-(x < y)", "~x**2", "(~x)**2", "~~x", "~(-x < y)", "-~x",
     "a[(2*i + 1)//2]", "a[t[i]]", "a[n - 1 - i]", "a[(i + 1)//2] - a[i % 2]", "maximum(x, minimum(y, z))", "2*pi*x",
     "atan2(-x, y)", "(x + y)*(x - y)", "x*(y*z)", "x + (y + z)", "x + (y - z)", "exp(-(x**2))", "1 - (1 - x)",
 ]  # fmt: skip
@@ -603,6 +603,9 @@ def _makes_sense(node: Expr) -> bool:
             return False  # reads back as the operator of real numbers
         if isinstance(n, Apply) and OPS[n.op].kind == "logic" and {dtype_of(a, KINDS) for a in n.args} != {Dtype.BOOL}:
             return False  # reads back as a condition of x != 0
+        kinds = {dtype_of(a, KINDS) for a in n.args} if isinstance(n, Apply) and OPS[n.op].kind == "comparison" else {}
+        if kinds == {Dtype.INT}:
+            return False  # reads back with the integer that is given on a side of its own
         if isinstance(n, Apply) and n.op == "pow" and isinstance(n.args[0], Const) and isinstance(n.args[1], Const):
             return False
         if isinstance(n, Const) and n.value.numerator.bit_length() + n.value.denominator.bit_length() > 1_000:
