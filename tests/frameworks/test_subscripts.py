@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from library_inputs import function, module
 from outside import OUTSIDE, refuses
+from test_given_subscripts import SUBSCRIPTS, TYPES, compare, loaded
 
 import symgrad as sg
 from symgrad import library
@@ -158,3 +159,28 @@ def test_jax_clamps_what_it_traces(jax):
 @pytest.mark.parametrize("declared", OUTSIDE)
 def test_what_is_outside_is_refused_before_anything_runs(declared, to):
     refuses(declared, to)
+
+
+@pytest.mark.parametrize("subscript", SUBSCRIPTS)
+def test_torch_computes_subscripts(subscript, torch):
+    code = loaded(subscript, "torch")
+
+    def value_and_gradient(x, k):
+        x = torch.tensor(x, requires_grad=True)
+        out = code.f(x, torch.tensor(k))
+        out.sum().backward()
+        return out.detach(), x.grad
+
+    # what else torch has of unsigned integers it does not compare: they are refused
+    compare(subscript, [t for t in TYPES if t not in ("uint16", "uint32")], value_and_gradient)
+
+
+@pytest.mark.parametrize("subscript", SUBSCRIPTS)
+def test_jax_computes_subscripts(subscript, jax):
+    code = loaded(subscript, "jax")
+
+    def value_and_gradient(x, k):
+        out, cotangents = jax.vjp(lambda x: code.f(x, k), x)
+        return out, *cotangents(np.ones(len(k)))
+
+    compare(subscript, TYPES, value_and_gradient)
