@@ -8,8 +8,9 @@ from functools import partial
 from itertools import count
 
 from ...domain import Facts
-from ...expr import ZERO, Expr, Index, Ref, apply, conjunction, indices, ref, refs, transformer
+from ...expr import ZERO, Expr, Index, Ref, apply, conjunction, indices, ref, refs, size, transformer
 from ...expr.polynomials import Polynomial, polynomial
+from ...ir import unconditional
 from ...records import replace
 from .contract import Parts, begin, parts_of
 from .data import (
@@ -29,7 +30,7 @@ from .data import (
 )
 
 WORDS = ("column", "row", "plane")  # what a place along the last axis is called, along the one before, ...
-READABLE = 3  # sizes, options and indices in a subscript that is read where it stands
+READABLE = 3  # sizes, options and indices in a subscript that is read where it stands; of data, fewer operations
 
 
 def named_places(block: Block, facts: Facts) -> Block:
@@ -105,10 +106,11 @@ class _Places:
                 inner, words = self._named(only.body, last, around, words)
                 return (*body[:head], replace(only, body=inner)), words
         names: dict[Expr, Local] = {}
+        certain = unconditional(*(e for n in body if not isinstance(n, Loop) for e in expressions(n)))
         for r in _elements(body):
             for axis, s in enumerate(reversed(r.subscripts)):
                 mine = last in indices(s) and set(indices(s)) <= set(around)
-                if s in names or not mine or not _is_long(s):
+                if s in names or not mine or not (_is_long(s) or s in certain and _is_computed(s)):
                     continue
                 word = _word(r, axis, words)
                 words |= {word}
@@ -152,6 +154,12 @@ def _is_long(s: Expr) -> bool:
     """Whether a subscript is hard to read where it stands, and made of indices, sizes and options alone."""
     form = polynomial(s)
     return form is not None and len(form.symbols) > READABLE and not any(r.subscripts or "#" in r.name for r in refs(s))
+
+
+def _is_computed(s: Expr) -> bool:
+    """Whether a subscript is hard to read where it stands, and computed from integers that are given."""
+    elements = refs(s)
+    return size(s) >= READABLE and any(r.subscripts for r in elements) and not any("#" in r.name for r in elements)
 
 
 def _told(note: Note, after: Sequence[Node]) -> Note:
