@@ -257,4 +257,16 @@ MENDED = {
         "far[i] = sum[k]((a[i,k] - q[i,k])**2); out = mean[i](maximum(sqrt(near[i]) - sqrt(far[i]) + margin, 0))"
     ),
     "a quotient by 1 and a power of what may be negative": "f(x[n]; a=2)[i] = x[i]**a/(1 + x[i]**a)",
+    "a quotient of integers by what is read twice": "f(x[n], k: int)[i] = x[i]*(7//maximum(k, 1))",
+    "remainders of integers that are read twice": (
+        "f(x[n], k[n]: int, q: int)[i] = x[i]*((k[i]%maximum(k[i], 1))//(abs(q%(i + 2)) + 1)//maximum(q, 1))"
+    ),
+    "integers that are chosen, and read twice": (
+        "f(x[n], k[n]: int, q: int)[i] = "
+        "x[i]*(7//maximum(where(q == 2, k[i], 3), 1) + 5%maximum(where(q == 2, k[i], 3), 1))"
+    ),
+    "a remainder by an axis that may have no elements": "f(x[n], y)[i] = x[i]*(7%n) + y",
+    "a remainder of a number by an index": "f(x[n])[i] = where(i != 2, x[i]*(7%(i - 2)), 0)",
+    "a number of an option among integers": "f(x[n]; s=2)[i] = x[i]*(i//(1 + abs(clip(s, 0, 3)) + relu(s - 3)))",
+    "a remainder by an option": "f(x[n]; s=2)[i] = x[i]*(i%s)",
 }

@@ -11,7 +11,7 @@ from ..ops import OPS
 from ..source.python import Call, Expression, Name, Number, Operation, Several, Splat, Word, call, integer
 from .python_print import INFIXES, PREFIXES
 
-CALLS = {"maximum": "max", "minimum": "min"}
+CALLS = {"abs": "abs", "maximum": "max", "minimum": "min"}  # of numbers, not of arrays
 OPERATORS = frozenset({*INFIXES, *PREFIXES, "pow", "select"})
 
 
@@ -35,11 +35,11 @@ def size(root: Expr, told: Mapping[str, Expression] = MappingProxyType({})) -> E
     done: dict[Expr, Expression] = {}
     for node in postorder(root):
         found = told.get(node.name) if isinstance(node, Ref) else None
-        done[node] = found or _size(node, [done[a] for a in node.args])
+        done[node] = found or _size(node, [done[a] for a in node.args], told)
     return done[root]
 
 
-def _size(node: Expr, args: Sequence[Expression]) -> Expression:
+def _size(node: Expr, args: Sequence[Expression], told: Mapping[str, Expression]) -> Expression:
     if isinstance(node, Const):
         return number(node)
     if isinstance(node, Index):
@@ -49,6 +49,8 @@ def _size(node: Expr, args: Sequence[Expression]) -> Expression:
     assert isinstance(node, Apply)
     if node.op in OPERATORS:
         return Operation(node.op, tuple(args))
+    if node.op not in CALLS and (expand := OPS[node.op].expand) is not None:
+        return size(expand(*node.args), told)
     return call(CALLS.get(node.op) or OPS[node.op].spell.get("numpy", node.op), *args)
 
 

@@ -1,4 +1,4 @@
-"""What must hold of the sizes so that no equation reads or writes outside of a tensor.
+"""What must hold of the sizes so that no equation reads or writes outside of a tensor, or divides an integer by 0.
 
 Each element is looked at where it is evaluated, in a branch of a `where` only where its condition holds. What follows
 from the way the extents were inferred is proved; the rest becomes a condition that the printed code checks before it
@@ -11,10 +11,28 @@ from collections.abc import Container, Iterator, Sequence
 
 from ..domain import NOTHING, Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
-from ..expr import Apply, Const, Expr, Ref, apply, branch, indices, operator, postorder, ref, refs, show
+from ..expr import (
+    Apply,
+    Const,
+    Expr,
+    Ref,
+    apply,
+    branch,
+    indices,
+    operator,
+    operators,
+    postorder,
+    ref,
+    refs,
+    show,
+    transform,
+)
 from ..expr.sizes import coefficient
-from ..ir import Dtype, Equation, Function, Role, reads_of, show_element
+from ..ir import Box, Dtype, Equation, Function, Role, evaluated_in, parts_of, reads_of, show_element
+from ..ops import OPS
 from ..records import replace
+
+DIVIDES = ("floordiv", "mod")  # integers
 
 
 def bounds(function: Function, required: Sequence[Expr] = ()) -> tuple[Expr, ...]:
@@ -29,7 +47,7 @@ def bounds(function: Function, required: Sequence[Expr] = ()) -> tuple[Expr, ...
     for e in function.statements:
         for _, extent in e.box:
             for n in postorder(extent):
-                if isinstance(n, Apply) and n.op in ("floordiv", "mod"):
+                if isinstance(n, Apply) and n.op in DIVIDES:
                     found.at_least(n.args[1], 1)
     for e in function.statements:
         found.look_at(e)
@@ -82,7 +100,11 @@ class Preconditions:
         )
 
     def look_at(self, e: Equation) -> None:
-        """Require that all is inside what an equation reads and writes."""
+        """Require that all is inside what an equation reads and writes, and that no integer is divided by 0."""
+        if any(op in DIVIDES for part, _ in parts_of(e) for op in operators(part)):
+            for node, domain in evaluated_in(e, self.facts, Apply):
+                if node.op in DIVIDES:
+                    self._divisor(node, e.box, domain)
         everywhere = e.domain(self.facts)
         for element, domain in [(ref(e.target, *e.subscripts), everywhere), *reads_of(e, self.facts)]:
             tensor = self.tensors.get(element.name)
@@ -104,6 +126,24 @@ class Preconditions:
                         f"clip({given}, 0, {last}) or {given} % {show(size)} do, or compute the index before, and pass "
                         f"it as an integer tensor."
                     )
+
+    def _divisor(self, node: Apply, box: Box, domain: Domain) -> None:
+        """Require that a divisor is not 0: a condition beside it says so only of what is not known before."""
+        divisor = node.args[1]
+        nonzero = apply("ne", divisor, 0)
+        data = [r.name for r in refs(divisor) if r.name in self.tensors]
+        if not data and not indices(divisor):  # it may be divided by before the loops, and before a condition is asked
+            if indices(node) and Domain.of(box, None, self.facts).holds(nonzero):
+                return
+            positive = apply("le", 1, divisor)
+            least = self.facts.least_of(divisor)
+            self.require(transform(positive if least is not None and least >= 0 else nonzero, _in_others))
+        elif not replace(domain, facts=self.facts).holds(nonzero):
+            given = f"{data[0]} is given, and may be 0" if data else "it may be 0"
+            raise UnsupportedError(
+                f"{self.name}: {show(node)} divides an integer by {show(divisor)}: {given}. Guard it, "
+                f"where({show(nonzero)}, {show(node)}, ...), or divide by maximum({show(divisor)}, 1)."
+            )
 
     def _whatever_data(self, s: Expr, size: Expr, domain: Domain) -> bool:
         """Whether a subscript is inside whatever the data are; its axis is required to have elements if it must."""
@@ -165,7 +205,7 @@ class Preconditions:
             if not found or all(need.conditions for need in (*found, *self._told_before(here.needs(s, size, here)))):
                 return found
             steps = [c for i in indices(s) if (c := coefficient(s, i)) is not None]
-            divisors = [n.args[1] for n in postorder(s) if isinstance(n, Apply) and n.op in ("floordiv", "mod")]
+            divisors = [n.args[1] for n in postorder(s) if isinstance(n, Apply) and n.op in DIVIDES]
             unsaid = (apply("ge", number, 1) for number in divisors if not indices(number))
             if not any(self.at_least(step, 0) for step in steps) and not any(map(self.require, unsaid)):
                 return None
@@ -179,6 +219,12 @@ class Preconditions:
         return [
             replace(n, conditions=tuple(c for c in n.conditions if not of_data(c.condition))) for n in needs or ()
         ]
+
+
+def _in_others(node: Expr) -> Expr:
+    """A condition in operators that all languages have for numbers: clip and relu have others that they are."""
+    expand = OPS[node.op].expand if isinstance(node, Apply) else None
+    return node if expand is None else expand(*node.args)
 
 
 def _is_held(s: Expr, data: Container[str]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache
 from math import isqrt
 from typing import Any
 
-from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, postorder, ref, refs
+from ..expr import Apply, Const, Expr, Index, Ref, conjuncts, indices, operator, preorder, ref, refs
 from ..expr.polynomials import Monomial, Polynomial, polynomial
 from ..ops import OPS
 from ..records import dataclass
@@ -73,7 +73,7 @@ class Facts:
     def integer(self, s: Expr) -> bool:
         """Whether an expression has integer values only."""
         if s not in self._integer:
-            self._integer[s] = all(map(self._is_integer, postorder(s)))
+            self._integer[s] = all(map(self._is_integer, preorder([s], _of_value)))
         return self._integer[s]
 
     def _is_integer(self, node: Expr) -> bool:
@@ -141,7 +141,7 @@ class Facts:
             return 0
         if s.op == "isqrt" and known and known[0] >= 0:
             return isqrt(known[0])
-        return 0 if s.op == "abs" else None
+        return 0 if OPS[s.op].nonnegative else None
 
     def unbounded(self, p: Polynomial) -> Terms:
         """The terms with a symbol that has no least value: `p >= q` can only be told where they are the same."""
@@ -175,6 +175,11 @@ class Facts:
     def direction(self, p: Polynomial) -> int | None:
         """As `sign`, but 1 or -1 also where it may be 0 besides."""
         return self.sign(p, least=0)
+
+
+def _of_value(node: Expr) -> Sequence[Expr]:
+    """What a value is one of: a condition only chooses, a subscript too."""
+    return node.args[operator(node) == "select" :] if isinstance(node, Apply) else ()
 
 
 NOTHING = Facts()

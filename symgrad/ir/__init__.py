@@ -54,7 +54,17 @@ from .order import (
 )
 from .presence import where_read
 from .reach import covers, disjoint, disjoint_writes, inside, range_of, unconstrained_indices, writes_once
-from .reads import Conditions, asked_before, evaluated, negation, parts_of, read_under, reads_of, unconditional
+from .reads import (
+    Conditions,
+    asked_before,
+    evaluated,
+    evaluated_in,
+    negation,
+    parts_of,
+    read_under,
+    reads_of,
+    unconditional,
+)
 from .signs import Signs
 from .text import accumulating, show_element, show_equation, show_equations, show_matrix, show_shape
 from .unknowns import is_scalar, moved_by, single, unknowns

@@ -7,8 +7,9 @@ points than there are; `unconditional` says which nodes certainly are; `reads_of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeVar
 
 from ..domain import NOTHING, Domain, Facts
 from ..expr import Apply, Expr, Ref, apply, conjuncts, operators, postorder, preorder
@@ -17,6 +18,7 @@ from .equations import Equation
 
 CASES = 8  # in which one node is evaluated that are kept apart, or there would be 2**n; the library has 4 at most
 
+Node = TypeVar("Node", bound=Expr)
 Conditions = tuple[Expr, ...]  # all of which hold, each after those before which it is not asked
 
 
@@ -121,6 +123,11 @@ def reads_of(e: Equation, facts: Facts = NOTHING) -> list[tuple[Ref, Domain]]:
 
     The domains of an element may overlap. Each is no smaller than the points at which it is read.
     """
+    return list(evaluated_in(e, facts, Ref))
+
+
+def evaluated_in(e: Equation, facts: Facts, kind: type[Node]) -> Iterator[tuple[Node, Domain]]:
+    """The nodes of a `kind` in an equation, each with where it is evaluated, as in `reads_of`."""
     known: dict[Conditions, list[Domain]] = {(): [Domain.of(e.box, None, facts)], e.conditions: [e.domain(facts)]}
 
     def domains(case: Conditions) -> list[Domain]:
@@ -131,5 +138,6 @@ def reads_of(e: Equation, facts: Facts = NOTHING) -> list[tuple[Ref, Domain]]:
             known[case[: k + 1]] = pieces if len(pieces) <= CASES else before
         return known[case]
 
-    found = evaluated(parts_of(e))
-    return [(r, d) for r, cases in found.items() if isinstance(r, Ref) for case in cases for d in domains(case)]
+    for node, cases in evaluated(parts_of(e)).items():
+        if isinstance(node, kind):
+            yield from ((node, d) for case in cases for d in domains(case))

@@ -193,7 +193,8 @@ def shared(
     repeated = (n for n in uses if uses[n] > 1 and n in certain)
     if calls:
         repeated = (n for n in repeated if is_short(n[0], SHORT))
-    possible = [n for n in repeated if _alike(equations, homes[n])]
+    # a name is one of a real number: 7 // maximum(k, 1) stays as it is written
+    possible = [n for n in repeated if _alike(equations, homes[n]) and not facts.integer(n[0])]
     worth: set[Part] = set()
     named: set[Expr] = set()
     shapes = {name: tensor.shape for name, tensor in tensors.items()}

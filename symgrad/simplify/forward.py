@@ -243,6 +243,8 @@ def _hoist(function: Function) -> Function:
         whole = e.matrix is None and not e.when and e.where is None
         if whole and not any(OPS[n.op].lazy for n in _applies(e.body)):
             for node in _maximal_invariants(e.body, set(extents)):
+                if function.facts.integer(node):
+                    continue  # a name is one of a real number
                 same = range_of(node, extents)
                 if same not in known:
                     tensor, equation, known[same] = e.part(names.new(_invariant_name(node)), node)

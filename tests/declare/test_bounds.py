@@ -34,6 +34,12 @@ NEEDS = [
     ("f(x[n], k[n]: int)[i] = x[i]*x[(k[i] % n + i) % n]", ""),
     ("f(x[n]; k=2)[i:n] = where(i >= k, x[i-k], 0)", "k >= 0"),
     ("f(x[n]; s=2)[i:n] = where(i >= 1, x[s*i-s], 0)", "s >= 0; n <= 1 | n * s + 1 <= n + 2 * s"),
+    ("f(x[n])[i] = x[i]*(7 % n)", "1 <= n"),
+    ("f(x[n])[i] = x[i]*((i + 3) % n)", ""),
+    ("f(x[n])[i] = x[i]*(7 // (n - 2))", "n - 2 != 0"),
+    ("f(x[n]; s=2)[i] = where(s != 0, x[i]*(i % s), 0)", "s != 0"),
+    ("f(x[n], k[n]: int)[i] = where(k[i] > 0, x[i]*(i % k[i]), 0)", ""),
+    ("f(x[n], k: int, l: int)[i] = x[i]*(i // (abs(where(l == 2, k, 3)) + 1) % maximum(k, 1))", ""),
 ]
 
 
@@ -65,6 +71,12 @@ MAY_LEAVE = ["k[j] + 1", "abs(k[j])", "minimum(k[j], n - 1)", "k[j] % (n + 1)", 
 def test_a_subscript_of_data_that_may_be_outside_is_refused(subscript):
     with pytest.raises(sg.UnsupportedError, match=r"from k, and may be outside, or overflow .* Keep each given"):
         sg.parse(f"f(x[n], k[m]: int)[j] = x[{subscript}]")
+
+
+@pytest.mark.parametrize("divisor", ["k[i]", "i - 2", "where(k[i] > 0, k[i] - 1, 1)"])
+def test_an_integer_that_may_be_divided_by_0_is_refused(divisor):
+    with pytest.raises(sg.UnsupportedError, match=r"divides an integer by .* may be 0\. Guard it"):
+        sg.parse(f"f(x[n], k[n]: int)[i] = x[i]*(7 // ({divisor}))")
 
 
 @sg.function

@@ -21,7 +21,7 @@ from symgrad.declare.dtypes import check_numbers, dtype_of
 from symgrad.declare.text import declare_inputs
 from symgrad.derivatives import as_function
 from symgrad.errors import DeclarationError, FormulaError, ShapeError, SymgradError, UnsupportedError
-from symgrad.expr import Apply, Const, Expr, apply, const, index, postorder, ref, show
+from symgrad.expr import Apply, Const, Expr, apply, const, index, indices, postorder, ref, show
 from symgrad.expr.sizes import terms
 from symgrad.formulas import parse
 from symgrad.ir import Dtype, Function
@@ -504,7 +504,7 @@ def test_what_is_large_is_read_or_refused_quickly(text: str) -> None:
 
 # what is shown reads back
 
-HEADER = "f(x: int, y: int, z: int, a[n]: int, t[n]: int)[i:n] = "
+HEADER = "f(a[n]: int, t[n]: int; x=2, y=3, z=5)[i:n] = "
 
 
 def body(text: str) -> Expr:
@@ -601,6 +601,8 @@ def _makes_sense(node: Expr) -> bool:
             return False  # x - -y reads back as x + y
         if isinstance(n, Apply) and n.op in ("floordiv", "mod") and Dtype.REAL in [dtype_of(a, KINDS) for a in n.args]:
             return False  # reads back as the operator of real numbers
+        if isinstance(n, Apply) and n.op in ("floordiv", "mod") and indices(n.args[1]):
+            return False  # refused: it may be 0
         if isinstance(n, Apply) and OPS[n.op].kind == "logic" and {dtype_of(a, KINDS) for a in n.args} != {Dtype.BOOL}:
             return False  # reads back as a condition of x != 0
         kinds = {dtype_of(a, KINDS) for a in n.args} if isinstance(n, Apply) and OPS[n.op].kind == "comparison" else {}

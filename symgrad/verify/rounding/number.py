@@ -131,6 +131,12 @@ class Number:
         divisor = lift(other)
         return self - divisor * (self // divisor)
 
+    def __rfloordiv__(self, other: Any) -> Any:
+        return lift(other) // self
+
+    def __rmod__(self, other: Any) -> Any:
+        return lift(other) % self
+
     def __pow__(self, other: Any) -> Any:
         return NotImplemented if isinstance(other, np.ndarray) else power(self, other)
 
