@@ -32,7 +32,7 @@ from ..source.python import (
     method,
 )
 from . import primitives
-from .python_sizes import CALLS, axis, number, shape, size
+from .python_sizes import axis, number, of_numbers, shape, size
 
 PRODUCTS = 4  # the largest power that is written as products
 OPERATORS: Mapping[str, str] = {
@@ -330,7 +330,7 @@ class Expressions:
             return self._called(word, inner)
         if op == "select":
             return Operation(op, tuple(inner))
-        python = CALLS.get(op)
+        python = of_numbers(op)
         if python is None and hasattr(math, op) and OPS[op].smooth and (_anywhere(OPS[op]) or self._finite(op, args)):
             python = f"math.{op}"
         return self._called(word, inner) if python is None else spelled(python, inner)

@@ -11,7 +11,6 @@ from ..ops import OPS
 from ..source.python import Call, Expression, Name, Number, Operation, Several, Splat, Word, call, integer
 from .python_print import INFIXES, PREFIXES
 
-CALLS = {"abs": "abs", "maximum": "max", "minimum": "min"}  # of numbers, not of arrays
 OPERATORS = frozenset({*INFIXES, *PREFIXES, "pow", "select"})
 
 
@@ -39,6 +38,12 @@ def size(root: Expr, told: Mapping[str, Expression] = MappingProxyType({})) -> E
     return done[root]
 
 
+def of_numbers(op: str) -> str | None:
+    """What Python itself calls an operator, of numbers, not of arrays: `max`; None where it has no such function."""
+    row = OPS[op]
+    return row.reduction if row.reduction in ("max", "min") else op if op == "abs" else None
+
+
 def _size(node: Expr, args: Sequence[Expression], told: Mapping[str, Expression]) -> Expression:
     if isinstance(node, Const):
         return number(node)
@@ -49,9 +54,10 @@ def _size(node: Expr, args: Sequence[Expression], told: Mapping[str, Expression]
     assert isinstance(node, Apply)
     if node.op in OPERATORS:
         return Operation(node.op, tuple(args))
-    if node.op not in CALLS and (expand := OPS[node.op].expand) is not None:
-        return size(expand(*node.args), told)
-    return call(CALLS.get(node.op) or OPS[node.op].spell.get("numpy", node.op), *args)
+    if (word := of_numbers(node.op)) is not None:
+        return call(word, *args)
+    row = OPS[node.op]
+    return call(row.spell.get("numpy", node.op), *args) if row.expand is None else size(row.expand(*node.args), told)
 
 
 def number(node: Const) -> Expression:

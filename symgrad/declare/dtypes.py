@@ -11,16 +11,13 @@ from ..errors import DeclarationError
 from ..evaluate import evaluate
 from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
 from ..expr.polynomials import polynomial
-from ..ir import Dtype, Equation, Option, Tensor, dtype_of
+from ..ir import MIRRORED, Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
-from ..ops import OPS
+from ..ops import COMPARISONS, OPS
 from ..ops.primitive import Primitive
 from ..records import replace
 
 TYPED = frozenset(("floordiv", "mod", *(op for op, row in OPS.items() if row.kind == "logic")))
-
-
-SIDES = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}  # with the sides exchanged
 
 
 def with_dtypes(
@@ -74,7 +71,7 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype], data: Container[str]) -> Expr
         if isinstance(node, Apply) and OPS[node.op].kind == "logic":
             asked = (a if dtype_of(a, kinds) is Dtype.BOOL else apply("ne", a, 0) for a in node.args)
             return apply(node.op, *asked)
-        if isinstance(node, Apply) and node.op in SIDES:
+        if isinstance(node, Apply) and node.op in COMPARISONS:
             return _apart(node, data) if {dtype_of(a, kinds) for a in node.args} == {Dtype.INT} else node
         if not (isinstance(node, Apply) and node.op in ("floordiv", "mod")):
             return node
@@ -83,7 +80,7 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype], data: Container[str]) -> Expr
             return node
         return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
-    return transform(body, rewrite, only=TYPED | SIDES.keys() | {"clip"})
+    return transform(body, rewrite, only=TYPED | COMPARISONS | {"clip"})
 
 
 def _apart(node: Apply, data: Container[str]) -> Expr:
@@ -95,7 +92,7 @@ def _apart(node: Apply, data: Container[str]) -> Expr:
     step, rest = form.split(given[0].key)
     if step.number not in (1, -1):
         return node
-    op, other = (node.op, -rest) if step.number == 1 else (SIDES[node.op], rest)
+    op, other = (node.op, -rest) if step.number == 1 else (MIRRORED.get(node.op, node.op), rest)
     return apply(op, given[0], other.expression())
 
 
