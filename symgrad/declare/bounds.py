@@ -131,15 +131,20 @@ class Preconditions:
         """Require that a divisor is not 0: a condition beside it says so only of what is not known before."""
         divisor = node.args[1]
         nonzero = apply("ne", divisor, 0)
-        data = [r.name for r in refs(divisor) if r.name in self.tensors]
-        if not data and not indices(divisor):  # it may be divided by before the loops, and before a condition is asked
+        read = [r for r in refs(divisor) if r.name in self.tensors]
+        if not read and not indices(divisor):  # it may be divided by before the loops, and before a condition is asked
             if indices(node) and Domain.of(box, None, self.facts).holds(nonzero):
                 return
             positive = apply("le", 1, divisor)
             least = self.facts.least_of(divisor)
             self.require(transform(positive if least is not None and least >= 0 else nonzero, _in_others))
-        elif not replace(domain, facts=self.facts).holds(nonzero):
-            given = f"{data[0]} is given, and may be 0" if data else "it may be 0"
+            return
+        domain = replace(domain, facts=self.facts)
+        for r in read:
+            for promised in self.tensors[r.name].interval.conditions(r):
+                domain = domain.under(promised)
+        if not domain.holds(nonzero):
+            given = f"{read[0].name} is given, and may be 0" if read else "it may be 0"
             raise UnsupportedError(
                 f"{self.name}: {show(node)} divides an integer by {show(divisor)}: {given}. Guard it, "
                 f"where({show(nonzero)}, {show(node)}, ...), or divide by maximum({show(divisor)}, 1)."

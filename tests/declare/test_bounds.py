@@ -39,6 +39,7 @@ NEEDS = [
     ("f(x[n])[i] = x[i]*(7 // (n - 2))", "n - 2 != 0"),
     ("f(x[n]; s=2)[i] = where(s != 0, x[i]*(i % s), 0)", "s != 0"),
     ("f(x[n], k[n]: int)[i] = where(k[i] > 0, x[i]*(i % k[i]), 0)", ""),
+    ("f(x[n], k[n]: int)[i] = x[i]*(i // k[i]) for k >= 1", ""),
     ("f(x[n], k: int, l: int)[i] = x[i]*(i // (abs(where(l == 2, k, 3)) + 1) % maximum(k, 1))", ""),
 ]
 
