@@ -6,9 +6,9 @@ report.py prints those that still miss; one that meets its goal stays silent, an
 from .work import OURS, OURS_NUMPY
 
 BA = (
-    "Sines of the whole angle and of half of it (which keeps the digits of 1 - cos), where the floor has one, and "
-    "divisions by the depth and the angle that are not shared: with -freciprocal-math, which does, a fifth of it "
-    "goes. Next: a reciprocal once for a divisor that stands in several quotients."
+    "A slope with a value at rotation 0, where nothing else has one, calls the sine once more, and there are four "
+    "divisions by the depth, which may be any number: the reciprocal of 1e-309 is infinite. The angle is a root, of "
+    "which a reciprocal is sound. Next: a range of the depth, where the declaration has one."
 )
 UNASKED = "forward, which is run for what it saves, computes a result that nobody asked for"
 COLUMNS = (
@@ -26,9 +26,8 @@ IN_C = {
     "ba": BA,
     "ba_batch": BA,
     "ba_jacobian": (
-        "309 operations, where CasADi has 292 and the floor fewer: sines of the whole angle and of half of it, and "
-        "slopes with values at rotation 0. Next: one form of both sines, a reciprocal once for a divisor that stands "
-        "in several quotients."
+        "309 operations, where CasADi has 292 and the floor fewer, and slopes with values at rotation 0, where nothing "
+        "else has one. Next: no series where forward divides by the same."
     ),
     "arm": "The floor knows that a joint's gradient is a moment about its axis; ours goes back through rotations.",
     "quadrotor": (

@@ -102,6 +102,12 @@ def _inverse(name: str, slope: Callable[[Expr, Expr], Expr], **columns: Any) -> 
     return function(name, slope, names=(word,), **columns)
 
 
+def _versin(x: Expr) -> Expr:
+    """1 - cos(x) by sine and cosine; where the cosine is negative nothing cancels."""
+    sin, cos = apply("sin", x), apply("cos", x)
+    return select(apply("gt", cos, 0), sin * sin / (1 + cos), 1 - cos)
+
+
 def _half(x: Expr) -> Expr:
     """x/2; of 2*pi*t it is pi*t."""
     above, below = factors(x)
@@ -166,7 +172,7 @@ ELEMENTARY: tuple[Op, ...] = (
     function("cos", lambda x, y: -apply("sin", x), spell={"triton": "tl.cos", "c batches": "vector_cos"}),
     # 1 - cos(x) with all its digits
     function("versin", lambda x, y: apply("sin", x), lambda x: 1 - sympy.cos(x), lambda x: 2 * mp.sin(x / 2) ** 2,
-             expand=lambda x: 2 * apply("sin", _half(x)) ** 2, nonnegative=True,
+             expand=lambda x: 2 * apply("sin", _half(x)) ** 2, beside=_versin, nonnegative=True,
              ball=lambda x: 2 * (x / 2).sin() ** 2),
     function("tan", lambda x, y: 1 + y**2, domain="cos(x) != 0", single=True),
     _inverse("asin", lambda x, y: 1 / _chord(x), domain="-1 <= x <= 1", inside=(0,), single=True, monotone=1),

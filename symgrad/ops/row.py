@@ -83,6 +83,7 @@ class Op:
     expand      the same in terms of other operators, for languages that have no such function
     finer       the same where the arguments are arithmetic on inputs; of values that are rounded more, it would save
                 nothing
+    beside      the same by functions of its argument, for languages of loops, where these are computed anyway
     helper      the same as a function of the printed file, for languages that `spell` it "_name" ("name" in C)
     result      "real", "int" (of integers), or "bool"
     domain      where it is defined: as formula text in x, y and z ("0 < x < 1"), which tells `differentiate` where a
@@ -121,6 +122,7 @@ class Op:
     spell: Mapping[str, str] = field(default_factory=dict)
     expand: Callable[..., Expr] | None = None
     finer: Callable[..., Expr] | None = None
+    beside: Callable[..., Expr] | None = None
     helper: Helper | None = None
     result: str = "real"
     domain: str = EVERYWHERE

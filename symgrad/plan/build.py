@@ -22,6 +22,7 @@ from .narrow import unmasked
 from .operands import with_operands
 from .planes import divided_last, planes, planes_of, regrouped
 from .program import Procedure, Program, names_in
+from .reciprocals import inverted_once
 from .saved import ROUNDED, choose_saved, with_exact_results
 from .segments import segments
 from .steps import steps
@@ -112,8 +113,11 @@ def plan(
         if style == "loops":
             equations = divided_once(equations, tensors, names)
         found = rows_first(equations)
+        if to == "c":
+            found = inverted_once(found, both, tensors, names)
         return found if style == "loops" and to not in KERNELS else cut(found, tensors, names, harmless)
 
+    both = [*forward, *backward]
     forward, backward = (list(recorded("cut", es, in_style(es))) for es in (forward, backward))
     if style == "loops" and parts is None:
         fixed = {*joint.inputs, *joint.outputs, *primal.outputs, *saved}

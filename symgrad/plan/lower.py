@@ -34,7 +34,7 @@ from ..expr import (
     with_args,
 )
 from ..expr.names import Names
-from ..ir import Box, Equation, Role, Tensor, asked_before, range_of
+from ..ir import Box, Equation, Role, Tensor, asked_before, range_of, unconditional
 from ..ops import OPS, in_others, lacks
 from ..ops.limits import INFINITY
 from ..ops.naming import wishes
@@ -50,6 +50,9 @@ def expanded(equations: Iterable[Equation], target: str, tensors: Mapping[str, T
     """Every operator that the target does not have is written in others, which it may not have either."""
 
     known: dict[Expr, bool] = {}
+    equations = list(equations)
+    beside = target == "c" and any(OPS[op].beside is not None for e in equations for op in operators(e.body))
+    called = unconditional(*(e.body for e in equations)) if beside else set()
 
     def computed(node: Expr) -> bool:
         """Whether it is arithmetic on inputs."""
@@ -59,7 +62,8 @@ def expanded(equations: Iterable[Equation], target: str, tensors: Mapping[str, T
 
     def rewrite(node: Expr) -> Expr:
         fine = isinstance(node, Apply) and all(folded(a, known, computed) for a in node.args)
-        found = in_others(node, target, finer=fine)
+        found = _beside(node, called)
+        found = in_others(node, target, finer=fine) if found is None else found
         return node if found is None else transform(found, lambda n: of_difference(n, target, tensors))
 
     def put(root: Expr) -> Expr:
@@ -67,6 +71,17 @@ def expanded(equations: Iterable[Equation], target: str, tensors: Mapping[str, T
 
     lowered = transformer(rewrite)
     return [replace(e, body=put(e.body), where=None if e.where is None else put(e.where)) for e in equations]
+
+
+def _beside(node: Expr, called: Collection[Expr]) -> Expr | None:
+    """`node` by functions that are computed anyway, if its row has such a form."""
+    row = OPS[node.op] if isinstance(node, Apply) else None
+    if row is None or row.beside is None:
+        return None
+    found = row.beside(*node.args)
+    parts = preorder([found], lambda n: () if n in node.args else n.args)
+    functions = (n for n in parts if n not in node.args and isinstance(n, Apply) and OPS[n.op].kind == "function")
+    return found if all(n in called for n in functions) else None
 
 
 def with_arguments(
