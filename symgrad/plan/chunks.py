@@ -213,7 +213,7 @@ class _Chunks:
         pairs = [*zip(es, rows, strict=True)]
         if all(e.subscripts and e.subscripts[0] is r for e, r in pairs):
             kind = self._kind_of_rows(name, es, planes)
-        elif all(_sums_rows(es[0], e, r) for e, r in pairs):
+        elif all(_sums_rows(es, e, r) for e, r in pairs):
             kind = "total" if planes or self._is_of_rows(es) else ""
         else:
             kind = ""
@@ -257,11 +257,11 @@ def _row(e: Equation, inside: Collection[str]) -> Index | None:
     return found if isinstance(found, Index) else None
 
 
-def _sums_rows(first: Equation, e: Equation, row: Index | None) -> bool:
-    """Whether an equation is summed over rows; or adds to such a sum, the first one, at a place that is data."""
+def _sums_rows(es: Sequence[Equation], e: Equation, row: Index | None) -> bool:
+    """Whether one of the equations of a target is summed over rows; or adds to such a sum at a place that is data."""
     if e.reduce == "sum":
         return row in dict(e.reduced)
-    return first.reduce == "sum" and first.plain and row in dict(first.reduced) and picks(first, e, rows=True)
+    return any(s.reduce == "sum" and s.plain and row in dict(s.reduced) and picks(s, e, rows=True) for s in es)
 
 
 def _read_first(groups: Groups) -> Iterator[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..expr import Index, conjunction, indices, ref, refs
-from ..expr.names import Names
+from ..expr import Index, conjunction, index, indices, ref, refs
+from ..expr.names import Names, fresh_letters
 from ..ir import Equation, Role, Tensor, by_target
 from ..records import replace
 from .kernels.stages import picks
@@ -19,12 +19,14 @@ def scattered_apart(equations: Sequence[Equation], tensors: dict[str, Tensor], n
     """The equations, where each that adds at places that are data has a target of its own, and a term for each row; but
     for one that adds to an element of its own row, or of a sum over these rows, which is computed with that."""
     groups = by_target(equations)
+    letters = fresh_letters(names)
     result: list[Equation] = []
     for e in equations:
-        first, *others = groups[e.target]
+        group = groups[e.target]
+        whole = next((x for x in group if x.plain), None)
         at = [s for s in e.subscripts if any(r.name in tensors for r in refs(s))]
-        alone = not others or e is not first and not picks(first, e, rows=first.reduce == "sum")
-        if not at or not alone or any(isinstance(s, Index) for s in e.subscripts):
+        beside = whole is not None and picks(whole, e, rows=whole.reduce == "sum")
+        if not at or beside or any(isinstance(s, Index) for s in e.subscripts):
             result.append(e)
             continue
         if e.reduced:
@@ -38,11 +40,13 @@ def scattered_apart(equations: Sequence[Equation], tensors: dict[str, Tensor], n
             e = replace(
                 e, body=ref(name, *own), reduce="none", box=rows, where=conjunction(where) if where else None
             )
-        if others:
+        if len(group) > 1:
             name = names.new(f"added_{e.target.removeprefix('grad_')}")
             tensors[name] = replace(tensors[e.target], name=name, role=Role.LOCAL, named=False, optional=False)
-            box = tuple((i, n) for i, n in first.box if i in first.subscripts)
             result.append(replace(e, target=name))
-            e = Equation(e.target, first.subscripts, "none", ref(name, *first.subscripts), box, None, e.when)
+            shape = tensors[name].shape
+            places = [index(next(letters)) for _ in shape] if whole is None else [*indices(*whole.subscripts)]
+            box = tuple(zip(places, shape, strict=True))
+            e = Equation(e.target, tuple(places), "none", ref(name, *places), box, None, e.when)
         result.append(e)
     return result

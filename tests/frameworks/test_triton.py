@@ -34,6 +34,8 @@ TEXTS = {
     "columns": "columns(x[n,d]): out[i,j] = x[i,j] / sum[k](x[k,j]**2 + 1)",
     "picked": "picked(x[n,d], t[n]: int): out[i] = x[i,t[i]]**2",
     "added": "added(x[n], t[n]: int, m[k]): out = sum[i](x[i]*m[t[i]])",
+    "added_of_rows": "added_of_rows(x[n,m], s[k], t[n]: int): out[i,j] = s[t[i]]*x[i,j]",
+    "added_twice": "added_twice(x[n], s[k], t[n]: int, u[n]: int) = sum[i](x[i]*s[t[i]]*s[u[i]])",
     "rounded": "rounded(x) = trunc(x)*round(x) + 0.1*where(x > 0, 1, 2)*log2(x**2 + 1)",
     "normal": "normal(x) = erfc(x)*ndtr(x) + erfcx(x)",
     "tail": "tail(x) = log_ndtr(x)",  # kernels and operations of torch have a function of the same name
@@ -60,8 +62,8 @@ def test_kernels_agree_and_are_operators(name):
 
 @pytest.mark.parametrize(
     "name",
-    "columns picked added rounded normal kept scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer "
-    "product".split(),
+    "columns picked added added_of_rows added_twice rounded normal kept scaled_matrix mse_loss binary_cross_entropy "
+    "batch_norm cross_layer product".split(),
 )
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
