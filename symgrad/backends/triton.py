@@ -440,12 +440,18 @@ class _File(OperatorFile):
             lines.append(Assign(Name(places_of(name)), method(like, "new_empty", shape, dtype=Word("torch.int64"))))
             home = self._argument(name, text, which)
             added = call("_scattered", home, Name(places_of(name)), Name(parts_of(name)))
-            after += [Do(added)] if under == {name} else self._asked(name, [Do(added)])
+            asked = {*kernel.step(name).serves}
+            if name not in self.gradient_names.values() and asked < serves:  # else no row has written its place
+                after.append(py.If(self._any_needed(asked), [Do(added)]))
+            else:
+                after += [Do(added)] if under == {name} else self._asked(name, [Do(added)])
         lines += [*self._call_of(text, which, called, (grid, *columns), like), *after]
-        if under:
-            places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in under]
-            lines = [py.If(py.joined("or", needed(places, len(self.primal.inputs), NEEDS)), lines)]
-        return [*memory, *lines]
+        return [*memory, *([py.If(self._any_needed(under), lines)] if under else lines)]
+
+    def _any_needed(self, gradients: Collection[str]) -> Expression:
+        """Whether one of some gradients is needed."""
+        places = [self.primal.inputs.index(n) for n, g in self.gradient_names.items() if g in gradients]
+        return py.joined("or", needed(places, len(self.primal.inputs), NEEDS))
 
     def _by_program(self, kernel: Kernel, name: str) -> bool:
         """Whether there is one part of a sum for each program; else there is one for each row."""

@@ -173,11 +173,12 @@ class KernelText:
         if step.target in kernel.scattered:
             self._scatter(step, first)
             return
-        if not others and step.target not in kernel.results and self._is_copy(step, first):
+        if not others and self._is_copy(step, first):
             self.elements.load([first.body], (), name)
-            self.elements.known[element] = self.tree.leaf(first.body)  # type: ignore[arg-type]  # it is an element
-            return
-        if self.walk or element not in self.elements.known:  # what moves on a walk is there at its end
+            self.elements.known[element] = value = self.tree.leaf(first.body)  # type: ignore[arg-type]  # it is an element
+            assert isinstance(value.tree, Name), "what is loaded has a name"
+            own = value.tree
+        elif self.walk or element not in self.elements.known:  # what moves on a walk is there at its end
             self._begin(step, own, element)
             self._add_up(step, own, equations)
             self.elements.spans[name] = frozenset().union(*(self._span_of(e, first) for e in equations))

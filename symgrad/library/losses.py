@@ -95,15 +95,18 @@ def linear_cross_entropy(
     weight: sg.Tensor["c k"],
     target: sg.Int["n"],
     bias: sg.Tensor["c"] = None,
+    class_weight: sg.Tensor["c"] = None,
     *,
     ignore_index: int = -100,
     smoothing: sg.Static = 0.0,
     reduction: sg.Static = "mean",
 ):
     """The cross_entropy of x @ weight.T + bias, with a row of weight for each class: the last layer and the loss of a
-    language model."""
+    language model. class_weight is what cross_entropy calls weight."""
     logits = linear(x, weight, bias)
-    return cross_entropy(logits, target, ignore_index=ignore_index, smoothing=smoothing, reduction=reduction)
+    return cross_entropy(
+        logits, target, class_weight, ignore_index=ignore_index, smoothing=smoothing, reduction=reduction
+    )
 
 
 @sg.function

@@ -12,10 +12,10 @@ from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from ..simplify.reuse import entangled
 from .arrays.cut import cut
 from .axes import points_last
-from .chunks import chunked
+from .chunks import InChunks, chunked
 from .conditions import Divisors
 from .exponents import split_gaussian, with_powers
-from .factors import rows_first
+from .factors import rows_first, summed_once
 from .functions import with_functions
 from .lower import aligned, divided_once, expanded, reread, shared, tidied, with_arguments, without_logsumexp
 from .narrow import unmasked
@@ -24,6 +24,7 @@ from .planes import divided_last, planes, planes_of, regrouped
 from .program import Procedure, Program, names_in
 from .reciprocals import inverted_once
 from .saved import ROUNDED, choose_saved, with_exact_results
+from .scattered import scattered_apart
 from .segments import segments
 from .steps import steps
 from .subscripts import subscripts
@@ -94,8 +95,15 @@ def plan(
     if never:
         backward = list(recorded("regrouped", backward, regrouped(backward, forward, never, names_in(joint))))
         forward = list(recorded("divided last", forward, divided_last(forward, never, tensors, names)))
-    in_chunks, wide = chunked(forward, backward, primal.outputs, never) if to in STREAMS else (frozenset(), frozenset())
-    unsaved = {*never, *wide}
+    in_chunks = InChunks(forward, backward)
+    if to in STREAMS:
+        backward = scattered_apart(backward, tensors, names)
+        in_chunks = chunked(forward, backward, primal.outputs, never, tensors, names)
+    forward, backward = [*in_chunks.forward], [*in_chunks.backward]
+    tensors |= {t.name: t for t in in_chunks.picked}
+    if in_chunks.products:
+        forward, backward = summed_once(forward, tensors, names), summed_once(backward, tensors, names)
+    unsaved = {*never, *in_chunks.planes}
     loops = style == "loops"
     saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, loops, unsaved)
     parts = None if every is None else segments(primal, forward, backward, tensors, names, every)
@@ -132,12 +140,12 @@ def plan(
     asked = primal.outputs if partial else ()
     items, turns = steps(forward, asked, tensors, joint.facts, results, parts.forward if parts else None)
     some = planes_of(forward, never, wanted)
-    first = Procedure(primal.inputs, items, (*primal.outputs,), turns, some, in_chunks)
+    first = Procedure(primal.inputs, items, (*primal.outputs,), turns, some, in_chunks.products)
     results = {g: own.get(g, set()) for g in gradients}
     items, turns = steps(backward, gradients, tensors, joint.facts, results, parts.backward if parts else None)
     saved += parts.checkpoints if parts else ()
     reads = (*saved, *(s for _, s in derivative.seeds))
-    second = Procedure(reads, items, gradients, turns, planes_of(backward, never, gradients), in_chunks)
+    second = Procedure(reads, items, gradients, turns, planes_of(backward, never, gradients), in_chunks.products)
     if parts:
         backward = [*backward, *second.equations]
     used = {e.target for e in (*forward, *first.equations, *backward)} | set(joint.inputs) | set(joint.outputs)

@@ -25,9 +25,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..expr import Expr, Index, indices, product
-from ..ir import Equation, by_target
+from ..expr.names import Names
+from ..ir import Equation, Tensor, by_target
 from ..records import dataclass
 from .kernels.products import product_of
+from .kernels.stages import picks
+from .picked import with_picked
 
 Groups = Mapping[str, Sequence[Equation]]
 
@@ -36,6 +39,7 @@ Groups = Mapping[str, Sequence[Equation]]
 class Chunks:
     """What is computed in the loop over chunks of rows, by name.
 
+    axes     how many tell a row
     extent   of the rows
     wide     how many elements a product has for each row, and a factor of it: `narrow`
     kinds    of what is computed in it: plane, row, total
@@ -43,6 +47,7 @@ class Chunks:
     behind   what waits for the end of the loop
     """
 
+    axes: int
     extent: Expr
     wide: Expr
     narrow: Expr
@@ -61,10 +66,31 @@ class Chunks:
         return frozenset(n for n, k in self.kinds.items() if k == kind)
 
 
+@dataclass(frozen=True, slots=True)
+class InChunks:
+    """What of forward and backward is computed in chunks, and both of them.
+
+    products  that are, in forward and backward
+    planes    they, and what is computed of them element by element
+    picked    elements of these that have names: backward reads them, and not the planes
+    """
+
+    forward: Sequence[Equation]
+    backward: Sequence[Equation]
+    products: frozenset[str] = frozenset()
+    planes: frozenset[str] = frozenset()
+    picked: Sequence[Tensor] = ()
+
+
 def chunked(
-    forward: Sequence[Equation], backward: Sequence[Equation], returned: Collection[str], streams: Collection[str]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The products that are computed in chunks, both ways; and they with what is computed of them element by element.
+    forward: Sequence[Equation],
+    backward: Sequence[Equation],
+    returned: Collection[str],
+    streams: Collection[str],
+    tensors: Mapping[str, Tensor],
+    names: Names,
+) -> InChunks:
+    """The products that are computed in chunks, both ways.
 
     returned  by forward
     streams   the planes that nothing stores
@@ -76,11 +102,12 @@ def chunked(
         if there is None:
             break
         roots, planes = roots & there.kinds.keys(), there.of("plane")
-        back = chunks({**{n: first[n] for n in planes}, **by_target(backward)}, roots)
+        ahead, later, picked = with_picked(forward, backward, planes, there.axes, tensors, names)
+        back = chunks({**{n: first[n] for n in planes}, **by_target(later)}, roots)
         if back is not None and roots <= back.kinds.keys():
-            return roots, planes
+            return InChunks(ahead, later, roots, planes, picked)
         roots = frozenset() if back is None else roots & back.kinds.keys()
-    return frozenset(), frozenset()
+    return InChunks(forward, backward)
 
 
 def chunks(groups: Groups, roots: Collection[str], stays: Collection[str] | None = None) -> Chunks | None:
@@ -186,7 +213,7 @@ class _Chunks:
         pairs = [*zip(es, rows, strict=True)]
         if all(e.subscripts and e.subscripts[0] is r for e, r in pairs):
             kind = self._kind_of_rows(name, es, planes)
-        elif all(e.reduce == "sum" and r in dict(e.reduced) for e, r in pairs):
+        elif all(_sums_rows(es, e, r) for e, r in pairs):
             kind = "total" if planes or self._is_of_rows(es) else ""
         else:
             kind = ""
@@ -216,16 +243,25 @@ class _Chunks:
 
     def chunks(self) -> Chunks:
         """What was found."""
-        return Chunks(
-            self.extent, self.wide, self.narrow, self.kinds, frozenset(self.sliced), frozenset(self.behind)
-        )
+        sliced, behind = frozenset(self.sliced), frozenset(self.behind)
+        return Chunks(self.axes, self.extent, self.wide, self.narrow, self.kinds, sliced, behind)
 
 
 def _row(e: Equation, inside: Collection[str]) -> Index | None:
-    """The one row at which an equation reads what is computed in the loop; its own, if it reads nothing of that."""
+    """The one row at which an equation reads what is computed in the loop. If it reads nothing of that, its own; and if
+    data tell where it adds, that at which it reads all else."""
     read = {r.subscripts[0] for r in e.reads if r.name in inside} or {*e.subscripts[:1]}
+    if not any(isinstance(s, Index) for s in read):
+        read = {s for r in e.reads for s in r.subscripts[:1] if isinstance(s, Index)}
     found = read.pop() if len(read) == 1 else None
     return found if isinstance(found, Index) else None
+
+
+def _sums_rows(es: Sequence[Equation], e: Equation, row: Index | None) -> bool:
+    """Whether one of the equations of a target is summed over rows; or adds to such a sum at a place that is data."""
+    if e.reduce == "sum":
+        return row in dict(e.reduced)
+    return any(s.reduce == "sum" and s.plain and row in dict(s.reduced) and picks(s, e, rows=True) for s in es)
 
 
 def _read_first(groups: Groups) -> Iterator[str]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..expr import Apply, Const, Expr, factors, indices, operator, product, refs, renewed, values, without_sign
-from ..ir import Equation
+from ..expr import Apply, Const, Expr, factors, indices, operator, product, ref, refs, renewed, values, without_sign
+from ..expr.names import Names
+from ..ir import Equation, Tensor
+from ..records import replace
 
 PRODUCTS = ("mul", "div")
 SUMS = ("add", "sub")
@@ -17,6 +19,26 @@ SUMS = ("add", "sub")
 def rows_first(equations: Iterable[Equation]) -> list[Equation]:
     """The equations with what their quotients multiply in that order; of a sum, each language chooses its own."""
     return [e.with_body(_ordered(e.body)) if e.shown and e.reduce == "none" else e for e in equations]
+
+
+def summed_once(equations: Iterable[Equation], tensors: dict[str, Tensor], names: Names) -> list[Equation]:
+    """The equations, where a sum has one name of which each row has a multiple: `sum[j](g[i]*w[j])` is `g[i]*sum_w`."""
+    result: list[Equation] = []
+    for e in equations:
+        above, below = factors(e.body)
+        reduced = {i for i, _ in e.reduced}
+        inside = [f for f in above if not reduced.isdisjoint(indices(f))]
+        outside = [f for f in above if f not in inside]
+        alike = reduced == {*indices(*inside)} and reduced.isdisjoint(indices(*below)) and e.where is None
+        if e.reduce == "sum" and e.shown and outside and alike:
+            word = next((r.name for f in inside for r in refs(f)), e.target)
+            name = names.new(f"sum_{word}")
+            tensors[name] = Tensor(name, ())
+            result.append(Equation(name, (), "sum", product(inside), e.reduced, None, e.when))
+            whole = product([*outside, ref(name)])
+            e = replace(e, reduce="none", body=whole / product(below) if below else whole, box=e.shown)
+        result.append(e)
+    return result
 
 
 def _ordered(body: Expr) -> Expr:

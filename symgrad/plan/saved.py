@@ -84,7 +84,7 @@ def choose_saved(
     """What to save, in order of input, output, intermediate; and the equations that backward computes again.
 
     operation  what one operation on an element costs, where keeping the element costs 1
-    unsaved    what is computed again in any case
+    unsaved    what is computed again in any case; what has fewer axes, as a number for each row of it, is saved
 
     Inputs and outputs are free, a value is computed again where that costs less than keeping it; never what a function
     of whole matrices gives, or a loop from turn to turn. Of a `long` straight line, whose values have most of
@@ -137,7 +137,7 @@ class _Cut:
         self.inputs = set(primal.inputs)
         self.free = {*primal.inputs, *primal.outputs}
         self.tensors = tensors
-        self.operation, self.unsaved = operation, unsaved
+        self.operation, self.unsaved = operation, {*unsaved}
         self.reads = {
             name: [n for n in dict.fromkeys(r.name for e in es for r in e.reads) if self.known(n)]
             for name, es in self.writers.items()
@@ -156,6 +156,9 @@ class _Cut:
         if not self.reads[name] or name in self.unsaved:
             return 0.0
         if self.operation == NEVER or any(e.matrix for e in self.writers[name]):
+            return NEVER
+        axes = len(self.tensors[name].shape)
+        if any(axes < len(self.tensors[n].shape) for n in self.unsaved.intersection(self.reads[name])):
             return NEVER
         es = self.writers[name]
         operations = sum(_weight(e) * float(NOMINAL ** len(e.box)) for e in es)

@@ -44,7 +44,7 @@ def assigned(target: Pieces, value: Pieces, indent: int, sign: str = "=") -> lis
         return [head + flat(value)]
     if len(head) + 1 + indent > LIMIT:
         groups = _groups(target)
-        if not groups or groups[-1][1] != len(target) - 1:
+        if not groups or groups[-1][1] != len(target) - 1 or len(_arguments(target)) > 1:
             return ["(", *_members(target, indent + 4), *assigned([Piece(")")], value, indent, sign)]
         start = groups[0][0] + 1
         first = [flat(target[:start]), *_inside(target[start:-1], indent + 4)]

@@ -34,6 +34,8 @@ TEXTS = {
     "columns": "columns(x[n,d]): out[i,j] = x[i,j] / sum[k](x[k,j]**2 + 1)",
     "picked": "picked(x[n,d], t[n]: int): out[i] = x[i,t[i]]**2",
     "added": "added(x[n], t[n]: int, m[k]): out = sum[i](x[i]*m[t[i]])",
+    "added_of_rows": "added_of_rows(x[n,m], s[k], t[n]: int): out[i,j] = s[t[i]]*x[i,j]",
+    "added_twice": "added_twice(x[n], s[k], t[n]: int, u[n]: int) = sum[i](x[i]*s[t[i]]*s[u[i]])",
     "rounded": "rounded(x) = trunc(x)*round(x) + 0.1*where(x > 0, 1, 2)*log2(x**2 + 1)",
     "normal": "normal(x) = erfc(x)*ndtr(x) + erfcx(x)",
     "tail": "tail(x) = log_ndtr(x)",  # kernels and operations of torch have a function of the same name
@@ -60,8 +62,8 @@ def test_kernels_agree_and_are_operators(name):
 
 @pytest.mark.parametrize(
     "name",
-    "columns picked added rounded normal kept scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer "
-    "product".split(),
+    "columns picked added added_of_rows added_twice rounded normal kept scaled_matrix mse_loss binary_cross_entropy "
+    "batch_norm cross_layer product".split(),
 )
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
@@ -211,6 +213,23 @@ CHUNKS = {  # rows of a product, in chunks of few
     "tokens": """tokens(x[b,h,k], w[v,k], y[b,h]: int):
         z[i,p,c] = sum[j](x[i,p,j]*w[c,j])
         out = sum[i,p](logsumexp[c](z[i,p,c]) - z[i,p,y[i,p]])/(b*h)""",
+    "weighted": """weighted(x[b,k], w[v,k], a[v], y[b]: int):
+        z[i,c] = sum[j](x[i,j]*w[c,j])
+        out = sum[i](a[y[i]]*(logsumexp[c](z[i,c]) - z[i,y[i]]))/sum[i](a[y[i]])""",
+    "weighted and smoothed": """smoothed(x[b,k], w[v,k], a[v], y[b]: int):
+        z[i,c] = sum[j](x[i,j]*w[c,j])
+        s[i] = logsumexp[c](z[i,c])
+        each[i] = 0.9*a[y[i]]*(s[i] - z[i,y[i]]) + 0.1*sum[c](a[c]*(s[i] - z[i,c]))/v
+        out = sum[i](each[i])/sum[i](a[y[i]])""",
+    "a temperature of each class": """f(x[b,k], w[v,k], a[v], y[b]: int):
+        z[i,c] = where(y[i] > 0, a[y[i]]*sum[j](x[i,j]*w[c,j]), 0)
+        out = sum[i](logsumexp[c](z[i,c]) - z[i,y[i]])""",
+    "weighted tokens": """f(x[b,h,k], w[v,k], a[v], y[b,h]: int):
+        z[i,p,c] = sum[j](x[i,p,j]*w[c,j])
+        out = sum[i,p](a[y[i,p]]*(logsumexp[c](z[i,p,c]) - z[i,p,y[i,p]]))/sum[i,p](a[y[i,p]])""",
+    "a factor of what is picked": """f(x[b,k], w[v,k], a, y[b]: int):
+        z[i,c] = sum[j](x[i,j]*w[c,j])
+        out = sum[i](logsumexp[c](z[i,c]) - a*z[i,y[i]])""",
     "numbered": """numbered(x[b,k], w[v,k]):
         z[i,c] = where(c <= i, sum[j](x[i,j]*w[c,j]), 0)
         out[i] = i*sum[c](z[i,c]**2)""",
@@ -250,6 +269,37 @@ def test_rows_in_chunks(name, rng):
             for a, e in zip(result, results[3], strict=True):
                 if e is not None:
                     np.testing.assert_allclose(a, e, rtol=1e-11, atol=1e-12, err_msg=f"{name} {b}")
+
+
+@pytest.mark.parametrize("ignored", [[1, 4], slice(None)], ids=["some", "all"])
+@pytest.mark.parametrize("real, exact, smoothing", [(np.float32, 1e-5, 0.1), (np.float64, 1e-12, 0.0)])
+def test_weights_of_classes_beside_those_of_torch(real, exact, smoothing, ignored, rng):
+    """Where all rows are ignored, the loss is 0 divided by 0, and no row has a gradient."""
+    torch = pytest.importorskip("torch")
+    n, k, c = 5, 3, 7
+    x, weight, bias = (rng.standard_normal(shape).astype(real) for shape in ((n, k), (c, k), c))
+    of_classes, target = rng.uniform(0.5, 2, c).astype(real), rng.integers(0, c, n)
+    target[ignored] = -100
+    ours = sg.load(library.linear_cross_entropy, to="triton", check=False, smoothing=smoothing)
+    *inner, classes = (torch.tensor(a, requires_grad=a.dtype == real) for a in (x, weight, bias, of_classes))
+    logits, place = torch.nn.functional.linear(*inner), torch.tensor(target)
+    with torch.no_grad():
+        own = torch.where(place != -100, classes[place.clamp(min=0)], 0)
+    theirs = torch.nn.functional.cross_entropy(logits, place, classes.detach(), label_smoothing=smoothing)
+    theirs.backward()
+    # torch has no gradient of weights of classes: the loss is linear in them but for the sum that divides it
+    each = torch.zeros(n, c, dtype=classes.dtype).scatter(1, place.clamp(min=0)[:, None], 1 - smoothing) + smoothing / c
+    each = torch.where((place != -100)[:, None], -each * torch.log_softmax(logits.detach(), 1), 0)
+    shares = torch.bincount(place.clamp(min=0)[place != -100], minlength=c)
+    of_weights = torch.nan_to_num((each.sum(0) - shares * theirs.detach()) / own.sum())
+    for _ in range(2):
+        out, saved = ours.forward(x, weight, target, bias, of_classes)
+        assert out.dtype == real
+        np.testing.assert_allclose(out, theirs.detach(), rtol=exact)
+        grad_x, grad_weight, _, grad_bias, grad_classes = ours.backward(saved, np.ones((), real))
+        expected = *(t.grad for t in inner), of_weights
+        for found, one in zip((grad_x, grad_weight, grad_bias, grad_classes), expected, strict=True):
+            np.testing.assert_allclose(found, one, rtol=exact, atol=exact)
 
 
 def test_memory_is_that_of_a_chunk():
@@ -532,10 +582,11 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("causal_attention", "+ h * k_stride_1", "+ h * k_stride_2"),
     ("causal_attention", "*grad_output.stride()", "*grad_output.contiguous().stride()"),
     ("batch_matmul", "h = row % inner", "h = row // inner"),
-    ("linear_cross_entropy", "sum_loss.add_", "sum_loss.copy_"),
+    ("linear_cross_entropy", "sum_loss_total.add_", "sum_loss_total.copy_"),
     ("linear_cross_entropy", "grad_weight += tl.load", "grad_weight = tl.load"),
     ("linear_cross_entropy", "stop = min(first + chunk, n)", "stop = min(chunk, n)"),
     ("linear_cross_entropy", "x[first:stop]", "x"),
+    ("linear_cross_entropy", "logits_target[first:stop]", "logits_target"),
     *(
         pytest.param(*row, marks=pytest.mark.longest)  # told by the last of the points
         for row in (

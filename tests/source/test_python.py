@@ -42,3 +42,10 @@ def test_lines_are_broken_where_it_means_nothing(tree, indent):
     assert parsed(returned(value, indent)) == parsed([f"return {flat(value)}"])
     assert parsed(assigned(pieces(kept), value, indent)) == parsed([f"out = {flat(value)}"])
     assert parsed([*headed("if", value, indent), "    pass"]) == parsed([f"if {flat(value)}:", "    pass"])
+
+
+def test_several_targets_stand_one_a_line_though_the_last_is_in_brackets():
+    names = [Name(f"a_name_of_some_length_{k}") for k in range(5)]
+    target = Several((*names, Several((Name("has_bias"),))), "")
+    lines = assigned(pieces(target), pieces(Name("saved")), 4)
+    assert lines == ["(", *(f"    {n.name}," for n in names), "    (has_bias,),", ") = saved"]
