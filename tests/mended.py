@@ -269,4 +269,11 @@ MENDED = {
     "a remainder of a number by an index": "f(x[n])[i] = where(i != 2, x[i]*(7%(i - 2)), 0)",
     "a number of an option among integers": "f(x[n]; s=2)[i] = x[i]*(i//(1 + abs(clip(s, 0, 3)) + relu(s - 3)))",
     "a remainder by an option": "f(x[n]; s=2)[i] = x[i]*(i%s)",
+    "a softmax of a sum in which an input may be absent": (
+        "f(x[n,k], w[c,k], b[c]?): z[i,j] = sum[l](x[i,l]*w[j,l]); "
+        "e[i,j] = exp(given(b, z[i,j] + b[j], z[i,j])); out[i,j] = e[i,j]/sum[q](e[i,q])"
+    ),
+    "a logarithm of a sum of exponentials in which an input may be absent": (
+        "f(x[n,m], b[m]?, t[n]: int)[i] = where(t[i] > 0, log(sum[j](exp(given(b, x[i,j] + b[j], 2*x[i,j])))), 0)"
+    ),
 }

@@ -24,6 +24,7 @@ from ..expr import (
     index,
     indices,
     is_exact,
+    preorder,
     product,
     ref,
     refs,
@@ -49,6 +50,7 @@ from ..ir import (
     show_element,
     where_read,
 )
+from ..ops import OPS
 from ..ops.matrices import MATRICES
 from ..records import replace
 from .bounds import Preconditions, bounds
@@ -231,7 +233,7 @@ class Draft:
         """
         given = dict(extents or {})
         word = kind
-        body, finite = without_neutral(kind, body)
+        body, finite = without_neutral(kind, self._with_exponents(body, where))
         where = conjunction((where, finite))
         if kind == "mean":
             kind, body = "sum", body / product(given.get(i, self.extent(i)) for i in over)
@@ -286,7 +288,33 @@ class Draft:
         shown = set(indices(*subs))
         mentioned = (*indices(body, where), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
+        body = self._with_exponents(body, where)
         self._pending += self._variants(Pending(target, subs, kind, body, dict(extents or {}), where, when))
+
+    def _with_exponents(self, body: Expr, where: Expr) -> Expr:
+        """`body` with a name for what depends on an optional input and is the argument of an exponential: with that
+        input and without, a sum of exponentials is one sum, and shifted by the largest."""
+        optional = {t.name for t in self.tensors.values() if t.optional}
+        if optional.isdisjoint(r.name for r in refs(body)):
+            return body
+        names: dict[Expr, Expr] = {}
+        for node in preorder([body], _evaluated_with):
+            exponential = isinstance(node, Apply) and node.op in OPS and OPS[node.op].grows and len(node.args) == 1
+            if not exponential or optional.isdisjoint(r.name for r in refs(node)):
+                continue
+            (exponent,) = node.args
+            free = indices(exponent)
+            if not set(indices(where)) <= set(free):
+                continue
+            places: dict[Expr, Expr] = {i: index(f"#{k}") for k, i in enumerate(free)}
+            same = ("exponent", *(substitute(x, places) for x in (exponent, where)))
+            if same not in self._hoisted:
+                self._hoisted[same] = target = self.name_for("exponent")
+                self.on_demand.add(target)
+                value = exponent if where is ONE else apply("select", where, exponent, ZERO)
+                self._pending.append(Pending(target, free, "none", value, {}, ONE, ()))
+            names[exponent] = ref(self._hoisted[same], *free)
+        return substitute(body, names)
 
     def shape(self, target: str, shape: Sequence[Expr]) -> None:
         """Say how long the axes of a result are."""
@@ -506,3 +534,9 @@ def _tall(equations: Sequence[Equation]) -> Iterable[Expr]:
 def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:
     """`count` one-letter indices that are not in `taken`."""
     return tuple(map(index, itertools.islice(fresh_letters({*taken}), count)))
+
+
+def _evaluated_with(node: Expr) -> Sequence[Expr]:
+    """What is evaluated wherever `node` is."""
+    lazy = isinstance(node, Apply) and node.op in OPS and OPS[node.op].lazy
+    return node.args[:1] if lazy else node.args
