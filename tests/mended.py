@@ -276,4 +276,7 @@ MENDED = {
     "a logarithm of a sum of exponentials in which an input may be absent": (
         "f(x[n,m], b[m]?, t[n]: int)[i] = where(t[i] > 0, log(sum[j](exp(given(b, x[i,j] + b[j], 2*x[i,j])))), 0)"
     ),
+    "a logarithm of a sum of exponentials with weights, of which each may be 0": (
+        "f(x[n,m], w[m])[i] = log(sum[j](w[j]*exp(x[i,j])))"
+    ),
 }

@@ -17,7 +17,7 @@ from .conditions import Divisors
 from .exponents import split_gaussian, with_powers
 from .factors import rows_first, summed_once
 from .functions import with_functions
-from .lower import aligned, divided_once, expanded, reread, shared, tidied, with_arguments, without_logsumexp
+from .lower import aligned, divided_once, expanded, reread, shared, suprema, tidied, with_arguments, without_logsumexp
 from .narrow import unmasked
 from .operands import with_operands
 from .planes import divided_last, planes, planes_of, regrouped
@@ -86,7 +86,7 @@ def plan(
     if small:  # else a quotient that has no name yet would lose its other readers
         both = [*both[: border(both)], *tidied(both[border(both) :])]
     if style == "arrays":
-        both = unmasked(both, border(both), tensors, names, joint.facts)
+        both = unmasked(suprema(both), border(both), tensors, names, joint.facts)
     both = list(recorded("lowered", joint.statements, shared_once(both)))
     forward, backward = both[: border(both)], both[border(both) :]
     if to in ROUNDED:

@@ -181,6 +181,19 @@ def without_logsumexp(
     return [*(look(e, [f for _, f in finders]) for e in lowered), *(look(e, inside) for e in equations[border:])]
 
 
+def suprema(equations: Sequence[Equation]) -> list[Equation]:
+    """The equations for the style in which a maximum of nothing would be an error: one is `supremum`, -oo of nothing,
+    where all that read it ask whether it is finite."""
+    asked, unasked = set[str](), set[str]()
+    for e in equations:
+        nodes = {*postorder(*e.expressions)}
+        for r in nodes:
+            if isinstance(r, Ref):
+                (asked if apply("lt", apply("abs", r), INFINITY) in nodes else unasked).add(r.name)
+    told = asked - unasked
+    return [replace(e, reduce="supremum") if e.reduce == "max" and e.target in told else e for e in equations]
+
+
 SHORT = 8  # operations of a call that is shared in a formula too long to be looked through
 
 

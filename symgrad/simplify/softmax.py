@@ -12,7 +12,8 @@ Where the exponentials have weights w, S is the sum of exp(u) w. With M any numb
 
     exp(u) w / S         is exp(u - M) w / T
 
-M is the floor of the largest u whose weight is not 0. Its derivative is 0, as that of M must be.
+M is the floor of the largest u whose weight is not 0; where that is infinite, u - M would be no number, and M is 0. Its
+derivative is 0, as that of M must be.
 """
 
 from __future__ import annotations
@@ -212,11 +213,14 @@ class _Softmax:
             name = self.names.new(_name("logsumexp", mine.u))
             where = None if condition is ONE else condition
             return [(Tensor(name, shape), replace(e, target=name, reduce="logsumexp", body=mine.u, where=where))]
-        largest, floor, rest = (self.names.new(_name(word, mine.u)) for word in ("max", "shift", "total"))
+        largest, floor, rest = (self.names.new(_name(word, mine.u)) for word in ("largest", "shift", "total"))
         where = apply("and", condition, apply("ne", mine.weight, ZERO))
         shift = ref(floor, *e.subscripts)
         box = tuple(pair for pair in e.box if pair not in e.reduced)
-        floored = Equation(floor, e.subscripts, "none", apply("floor", ref(largest, *e.subscripts)), box, None, e.when)
+        top = ref(largest, *e.subscripts)
+        finite = apply("lt", apply("abs", top), INFINITY)
+        body = apply("select", finite, apply("floor", top), ZERO)
+        floored = Equation(floor, e.subscripts, "none", body, box, None, e.when)
         return [
             (Tensor(largest, shape), replace(e, target=largest, reduce="max", body=mine.u, where=where)),
             (Tensor(floor, shape), floored),
