@@ -1,4 +1,4 @@
-"""Subscripts that are computed from given integers: of all types, and at their ends."""
+"""Subscripts and values that are computed from given integers: of all types, and at their ends."""
 
 from __future__ import annotations
 
@@ -56,3 +56,30 @@ def test_a_condition_that_would_overflow(to):
     grad, _ = code.backward(saved, np.ones(6))
     np.testing.assert_array_equal(out, [0, 0, 0, 2, 3, 0])
     np.testing.assert_array_equal(grad, [0, 1, 1])
+
+
+# a value of the integer k, and the same in Python's integers
+VALUES = {
+    "k[i] % 3": lambda k: k % 3,
+    "(k[i]*3 + 1) // 7 % 5": lambda k: (k * 3 + 1) // 7 % 5,
+    "k[i] - k[i]//2*2": lambda k: k % 2,
+    "where(k[i] > 0, 1000003 % k[i] % 7, 1)": lambda k: 1000003 % k % 7 if k > 0 else 1,
+}
+
+
+def exact_beside(value, dtype, forward):
+    """Whether what is computed of integers is exact though `dtype` has none as large; `forward` of x and k."""
+    k = np.array([2**24 + 1, 2**30 + 7, 2049, 257, 5, 0, -3])
+    expected = [VALUES[value](number) for number in k.tolist()]
+    np.testing.assert_array_equal(forward(np.ones(len(k), dtype), k), expected)
+
+
+def loaded_value(value, to):
+    return sg.load(f"f(x[n], k[n]: int)[i] = x[i]*({value})", to=to, check=False)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("value", VALUES)
+def test_remainders_are_those_of_integers(value, dtype):
+    code = loaded_value(value, "numpy")
+    exact_beside(value, dtype, lambda x, k: code.forward(x, k)[0])

@@ -65,7 +65,8 @@ def power_of_balls(a: Any, b: Any) -> Any:
 
 
 def _of_integers(name: str, value: Callable[[Any, Any], Any], twin: Any, *names: str) -> Op:
-    return Op(name, 2, value, None, twin, names, result="int", domain="y != 0", kind="integer", cost=INTEGER_DIVISION)
+    return Op(name, 2, value, None, twin, names, result="int", domain="y != 0", inside=(None, 1), kind="integer",
+              cost=INTEGER_DIVISION)  # fmt: skip
 
 
 ARITHMETIC: tuple[Op, ...] = (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from library_inputs import function, module
 from outside import OUTSIDE, refuses
-from test_given_subscripts import SUBSCRIPTS, TYPES, compare, loaded
+from test_given_subscripts import SUBSCRIPTS, TYPES, VALUES, compare, exact_beside, loaded, loaded_value
 
 import symgrad as sg
 from symgrad import library
@@ -184,3 +184,15 @@ def test_jax_computes_subscripts(subscript, jax):
         return out, *cotangents(np.ones(len(k)))
 
     compare(subscript, TYPES, value_and_gradient)
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_torch_has_remainders_of_integers(value, torch):
+    code = loaded_value(value, "torch")
+    exact_beside(value, "float16", lambda x, k: code.f(torch.tensor(x).bfloat16(), torch.tensor(k)).float())
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_jax_has_remainders_of_integers(value, jax):
+    code = loaded_value(value, "jax")
+    exact_beside(value, "float16", lambda x, k: code.f(jax.numpy.asarray(x, "bfloat16"), k))

@@ -6,17 +6,32 @@ What stands at the leaves, elements of tensors, is spelled by `Reader`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, index, is_exact, refs, value_of, values
+from ...expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    folded,
+    index,
+    is_exact,
+    operators,
+    refs,
+    value_of,
+    values,
+)
 from ...expr.polynomials import symbol
 from ...expr.sizes import equal
 from ...ir import Dtype
 from ...ops import COMPARISONS, OPS
 from ...records import dataclass, replace
-from .below import of_ranges, plain_number, with_parts
+from .below import plain_number, with_parts
 from .branches import Branches
 from .layout import Pattern, is_pack, natural
 from .taking import Axes, as_index, packed_items, reordered, taken, whole, widens
@@ -82,10 +97,11 @@ class Evaluator(Branches, ABC):
     def _evaluated(self, body: Expr, order: Sequence[Index], extents: Mapping[Index, Expr]) -> Value:
         """`evaluate`, once every read in a branch stays inside, those in subscripts too: they are not guarded twice."""
         done: dict[Expr, Value] = {}
+        whole_parts = self._divided(body)
         counts = not self.sizes.numbers.isdisjoint([r.name for r in refs(body)])
         for node in values(body, closed=self._is_size if counts else None):
             size = counts and self._is_size(node)
-            done[node] = Value(SizeOf(node), ()) if size else self._node(node, done, order, extents)
+            done[node] = Value(SizeOf(node), ()) if size else self._node(node, done, order, extents, whole_parts)
         return done[body]
 
     def _is_size(self, node: Expr) -> bool:
@@ -95,7 +111,12 @@ class Evaluator(Branches, ABC):
         return arithmetic and bool(refs(node)) and self.sizes.tell(node)
 
     def _node(
-        self, node: Expr, done: Mapping[Expr, Value], order: Sequence[Index], extents: Mapping[Index, Expr]
+        self,
+        node: Expr,
+        done: Mapping[Expr, Value],
+        order: Sequence[Index],
+        extents: Mapping[Index, Expr],
+        whole_parts: Container[Expr],
     ) -> Value:
         if isinstance(node, Const):
             return Value(Num(node), ())
@@ -111,8 +132,10 @@ class Evaluator(Branches, ABC):
         args = [done[a] for a in node.args]
         if node.op in COMPARISONS and all(map(self._whole, node.args)):
             args = [Value(whole(a.array), a.axes) for a in args]
-        if self._of_whole_ranges(node, args):
-            found = self._broadcast(node.op, [Value(whole(a.array), a.axes) for a in args], order)
+        if node in whole_parts and not all(plain_number(a.array) for a in args):
+            first = 1 if node.op == "select" else 0
+            parts = [Value(whole(a.array), a.axes) for a in args[first:]]
+            found = self._broadcast(node.op, [*args[:first], *parts], order)
             return Value(Real(found.array), found.axes)
         if node.op == "select" and (triangle := self._triangle(node, args, order)) is not None:
             return triangle
@@ -128,16 +151,25 @@ class Evaluator(Branches, ABC):
             tensor = self.tensors.get(node.name)
             return tensor.dtype == Dtype.INT if tensor is not None else self.sizes.is_whole(node.name)
         if isinstance(node, Apply):
-            return OPS[node.op].of_integers and all(map(self._whole, node.args))
+            return OPS[node.op].of_integers and all(map(self._whole, node.args[node.op == "select" :]))
         return isinstance(node, Index) or is_exact(node) and value_of(node).denominator == 1
 
-    def _of_whole_ranges(self, node: Apply, args: Sequence[Value]) -> bool:
-        """Whether it is arithmetic on ranges with a quotient or remainder of integers, which is one of integers."""
-        divides = node.op in ("floordiv", "mod") and self.sizes.positive(node.args[1])
-        later = OPS[node.op].kind == "arithmetic" and any(isinstance(a.array, Real) for a in args)
-        if not (divides or later) or not any(of_ranges(a.array) for a in args):
-            return False
-        return self._whole(node) and all(of_ranges(a.array) or plain_number(a.array) for a in args)
+    def _divided(self, body: Expr) -> set[Expr]:
+        """The parts that are a quotient or remainder of integers, or arithmetic on integers with one: they are computed
+        in integers, of which float32 has no 2**24 + 1, and bfloat16 no 257."""
+        if not any(OPS[op].kind == "integer" for op in operators(body)):
+            return set()
+        found: dict[Expr, tuple[bool, bool]] = {}  # an integer; with a division
+
+        def rule(node: Expr) -> tuple[bool, bool]:
+            if not isinstance(node, Apply):
+                return self._whole(node), False
+            parts = [found[a] for a in node.args[node.op == "select" :]]
+            row = OPS[node.op]
+            return row.of_integers and all(w for w, _ in parts), row.kind == "integer" or any(d for _, d in parts)
+
+        folded(body, found, rule)
+        return {node for node, state in found.items() if all(state)}
 
     def _counted(self, op: str, args: list[Value]) -> list[Value]:
         """What arithmetic is done with: booleans among themselves, and with numbers, are 0 and 1 to it.
