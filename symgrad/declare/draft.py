@@ -31,6 +31,7 @@ from ..expr import (
     show,
     substitute,
     value_of,
+    without_sign,
 )
 from ..expr.names import Names, fresh_letters, is_pack
 from ..expr.sizes import Quotient, coefficient, largest, multiples, never_negative, tidy
@@ -304,7 +305,7 @@ class Draft:
                 continue
             (exponent,) = node.args
             free = indices(exponent)
-            if not set(indices(where)) <= set(free):
+            if isinstance(without_sign(exponent)[0], Ref) or not set(indices(where)) <= set(free):
                 continue
             places: dict[Expr, Expr] = {i: index(f"#{k}") for k, i in enumerate(free)}
             same = ("exponent", *(substitute(x, places) for x in (exponent, where)))

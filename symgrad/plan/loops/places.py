@@ -28,6 +28,7 @@ from .data import (
     walk,
     with_inner,
 )
+from .dependence import changed
 
 WORDS = ("column", "row", "plane")  # what a place along the last axis is called, along the one before, ...
 READABLE = 3  # sizes, options and indices in a subscript that is read where it stands; of data, fewer operations
@@ -107,10 +108,12 @@ class _Places:
                 return (*body[:head], replace(only, body=inner)), words
         names: dict[Expr, Local] = {}
         certain = unconditional(*(e for n in body if not isinstance(n, Loop) for e in expressions(n)))
+        written = changed(body)
         for r in _elements(body):
             for axis, s in enumerate(reversed(r.subscripts)):
                 mine = last in indices(s) and set(indices(s)) <= set(around)
-                if s in names or not mine or not (_is_long(s) or s in certain and _is_computed(s)):
+                given = s in certain and _is_computed(s) and written.isdisjoint(r.name for r in refs(s))
+                if s in names or not mine or not (given or _is_long(s)):
                     continue
                 word = _word(r, axis, words)
                 words |= {word}
