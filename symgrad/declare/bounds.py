@@ -32,8 +32,6 @@ from ..ir import Box, Dtype, Equation, Function, Role, evaluated_in, parts_of, r
 from ..ops import OPS
 from ..records import replace
 
-DIVIDES = ("floordiv", "mod")  # integers
-
 
 def bounds(function: Function, required: Sequence[Expr] = ()) -> tuple[Expr, ...]:
     """Return the conditions on sizes and options (which may be negative), in order of appearance.
@@ -47,7 +45,7 @@ def bounds(function: Function, required: Sequence[Expr] = ()) -> tuple[Expr, ...
     for e in function.statements:
         for _, extent in e.box:
             for n in postorder(extent):
-                if isinstance(n, Apply) and n.op in DIVIDES:
+                if isinstance(n, Apply) and OPS[n.op].divides:
                     found.at_least(n.args[1], 1)
     for e in function.statements:
         found.look_at(e)
@@ -101,9 +99,9 @@ class Preconditions:
 
     def look_at(self, e: Equation) -> None:
         """Require that all is inside what an equation reads and writes, and that no integer is divided by 0."""
-        if any(op in DIVIDES for part, _ in parts_of(e) for op in operators(part)):
+        if any(OPS[op].divides for part, _ in parts_of(e) for op in operators(part)):
             for node, domain in evaluated_in(e, self.facts, Apply):
-                if node.op in DIVIDES:
+                if OPS[node.op].divides:
                     self._divisor(node, e.box, domain)
         everywhere = e.domain(self.facts)
         for element, domain in [(ref(e.target, *e.subscripts), everywhere), *reads_of(e, self.facts)]:
@@ -210,7 +208,7 @@ class Preconditions:
             if not found or all(need.conditions for need in (*found, *self._told_before(here.needs(s, size, here)))):
                 return found
             steps = [c for i in indices(s) if (c := coefficient(s, i)) is not None]
-            divisors = [n.args[1] for n in postorder(s) if isinstance(n, Apply) and n.op in DIVIDES]
+            divisors = [n.args[1] for n in postorder(s) if isinstance(n, Apply) and OPS[n.op].divides]
             unsaid = (apply("ge", number, 1) for number in divisors if not indices(number))
             if not any(self.at_least(step, 0) for step in steps) and not any(map(self.require, unsaid)):
                 return None

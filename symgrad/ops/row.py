@@ -191,6 +191,11 @@ class Op:
         return self.integral or self.result == "int"
 
     @cached_property
+    def divides(self) -> bool:
+        """Whether it divides an integer by another, which must not be 0."""
+        return self.kind == "integer" and self.arity == 2
+
+    @cached_property
     def asked(self) -> int:
         """The first argument that its domain asks of, if it has one: of a quotient, the divisor."""
         return next((k for k, value in enumerate(self.inside) if value is not None), 0)

@@ -86,7 +86,7 @@ def _bases(u: Expr) -> list[Expr]:
 def restricted(node: Expr, tensors: Collection[str], harmless: Callable[[Expr], bool]) -> TypeGuard[Apply]:
     """Whether a function may have no value, or none that stays in the range, where its `where` does not select it;
     `harmless` divisors are none to guard."""
-    counts = isinstance(node, Apply) and OPS[node.op].kind == "integer"
+    counts = isinstance(node, Apply) and OPS[node.op].divides
     if counts and indices(node.args[-1]):  # 7 % (i - 2), which one place of an array is enough to refuse
         return not harmless(node.args[-1])
     if not has_domain(node, tensors):

@@ -157,7 +157,7 @@ class Evaluator(Branches, ABC):
     def _divided(self, body: Expr) -> set[Expr]:
         """The parts that are a quotient or remainder of integers, or arithmetic on integers with one: they are computed
         in integers, of which float32 has no 2**24 + 1, and bfloat16 no 257."""
-        if not any(OPS[op].kind == "integer" for op in operators(body)):
+        if not any(OPS[op].divides for op in operators(body)):
             return set()
         found: dict[Expr, tuple[bool, bool]] = {}  # an integer; with a division
 
@@ -166,7 +166,7 @@ class Evaluator(Branches, ABC):
                 return self._whole(node), False
             parts = [found[a] for a in node.args[node.op == "select" :]]
             row = OPS[node.op]
-            return row.of_integers and all(w for w, _ in parts), row.kind == "integer" or any(d for _, d in parts)
+            return row.of_integers and all(w for w, _ in parts), row.divides or any(d for _, d in parts)
 
         folded(body, found, rule)
         return {node for node, state in found.items() if all(state)}
