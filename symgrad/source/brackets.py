@@ -44,9 +44,9 @@ def assigned(target: Pieces, value: Pieces, indent: int, sign: str = "=") -> lis
         return [head + flat(value)]
     if len(head) + 1 + indent > LIMIT:
         groups = _groups(target)
-        if not groups or groups[-1][1] != len(target) - 1 or len(_arguments(target)) > 1:
+        start = groups[0][0] + 1 if groups else 0
+        if not groups or groups[-1][1] != len(target) - 1 or width(target[:start]) + indent > LIMIT:
             return ["(", *_members(target, indent + 4), *assigned([Piece(")")], value, indent, sign)]
-        start = groups[0][0] + 1
         first = [flat(target[:start]), *_inside(target[start:-1], indent + 4)]
         return [*first, *assigned(target[-1:], value, indent, sign)]
     opening = _last_opening(value)
