@@ -59,10 +59,20 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if not gc.get_freeze_count():  # who has frozen objects keeps them so
+            if not _others_are_frozen():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+def _others_are_frozen() -> bool:
+    """Whether the caller has frozen objects, and is to keep them so. Python counts them one by one: once is enough."""
+    global _frozen
+    _frozen = _frozen or bool(gc.get_freeze_count())
+    return _frozen
+
+
+_frozen = False
 
 
 @uncollected()
