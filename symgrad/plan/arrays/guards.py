@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
-from ...records import dataclass
+from ...ir import When
+from ...records import dataclass, replace
 from ..sequence import in_sequence
 from .below import below
 from .commands import Assign, Statement, Unpack, flat, tops
@@ -17,7 +19,26 @@ class Line:
 
     statement: Statement
     serves: tuple[str, ...]
-    when: tuple[tuple[str, bool], ...]
+    when: When
+
+
+def as_read(lines: Sequence[Line], keep: Collection[str]) -> list[Line]:
+    """What is read only where an optional input is given, or is not, is computed only there.
+
+    keep  the names that are read after these lines
+    """
+    assigned = Counter(name for line in lines for name in targets_of(line.statement))
+    asked: dict[str, When] = {}  # by name, what all lines that read it ask for
+    result: list[Line] = []
+    for line in reversed(lines):
+        match line.statement:
+            case Assign(name) if assigned[name] == 1 and name not in keep:
+                more = [w for w in asked.get(name, ()) if w not in line.when]
+                line = replace(line, when=(*line.when, *more))
+        result.append(line)
+        for name in names_read(line.statement):
+            asked[name] = tuple(w for w in asked.get(name, line.when) if w in line.when)
+    return result[::-1]
 
 
 def by_guards(lines: Sequence[Line]) -> list[Line]:

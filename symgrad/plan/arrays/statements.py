@@ -16,7 +16,7 @@ from .affine import Sizes
 from .below import below, is_array, not_zero, options_that_divide, told
 from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Unpack, Update, flat, replaced, tops
-from .guards import Line, arrays_in, by_guards, names_read, targets_of
+from .guards import Line, arrays_in, as_read, by_guards, names_read, targets_of
 from .layout import Pattern, kept_axes
 from .named import named
 from .scans import Accumulated, accumulated
@@ -153,7 +153,7 @@ class _Builder:
         lines = [line for item in self.steps for line in self._lines(item)]
         lines = self._read(self._inlined(_joined(lines)))
         lines = named(lines, self.sizes, self.tensors, self._given(), self.stores.changes)
-        lines = self._owned(lines)
+        lines = self._owned(as_read(lines, {*self.program.saved, *self.procedure.returns}))
         statements = self._grouped(lines)
         mentioned = _sizes(statements)
         counts = tuple((n.name, extent) for n, extent in self.sizes.counts.values() if n.name in mentioned)
