@@ -802,6 +802,16 @@ def test_axes_are_counted_by_a_number() -> None:
         picked.with_static(places="two")
 
 
+@sg.function
+def log_probabilities(x: sg.Tensor["n k"], w: sg.Tensor["c k"], bias: sg.Tensor["c"] = None):
+    return library.log_softmax(library.linear(x, w, bias))
+
+
+def test_what_an_optional_input_changes_is_an_array_of_its_own_where_it_is_read_twice() -> None:
+    (body,) = (e.body for e in log_probabilities.function.statements if e.target == "out")
+    assert show(body) == "linear[i, j] - log(sum_linear[i])"
+
+
 def test_an_error_leaves_no_declaration_behind() -> None:
     with pytest.raises(DeclarationError):
         _ = sg.function(if_on_symbol).function

@@ -114,7 +114,14 @@ class Lowering:
                 for operand in node.operands.values():
                     if node.matmul or readers[operand.serial] > 1:
                         self._name_operand(operand)
+            elif readers[node.serial] > 1 and self._may_change(node):
+                self._name_operand(node)
         self._hand_down_outputs()
+
+    def _may_change(self, node: Node) -> bool:
+        """Whether an optional input stands in what an array is computed by: written out, it would be there twice."""
+        inputs = (self.draft.tensors.get(r.name) for r in refs(node.body)) if isinstance(node, Value) else ()
+        return any(t is not None and t.optional for t in inputs)
 
     def _fresh(self, *wishes: str) -> str:
         return self.taken.new(*wishes)
