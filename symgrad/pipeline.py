@@ -219,7 +219,7 @@ def check(
 def verified(declaration: Declaration, result: Printed, artefact: Artefact, **how: Any) -> Report:
     """Check what was printed; for a language whose text the check does not execute, beside that of one it does.
 
-    how  what else `symgrad.verify.check` is told: full, seconds, seed, case, watch
+    how  what else `symgrad.verify.check` is told: full, seconds, seed, case, enough, watch
     """
     backend = result.backend
     function = _named(as_function(declaration), backend)

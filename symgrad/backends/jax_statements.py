@@ -32,6 +32,7 @@ class JaxExpressions(Expressions):
     library: ClassVar[Mapping[str, int]] = {"convolution": 3}
     matrices: ClassVar[Mapping[str, Matrix]] = {
         **MATRICES,
+        "expm": Matrix("_expm"),
         "argsort": Matrix("np.argsort", axis=integer(-1), stable=TRUE),
     }
 

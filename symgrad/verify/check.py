@@ -80,6 +80,7 @@ def check(
     seed: int = 0,
     seconds: float | None = None,
     case: int | None = None,
+    enough: int = ENOUGH,
     strict: bool = False,
     watch: Callable[[str], None] = lambda doing: None,
     others: Callable[[], Iterable[Written]] = tuple,
@@ -98,6 +99,7 @@ def check(
     seconds  the time that it may take; the report says what was not checked then. None: what is long is left out by its
              `Budget`, but with `full`
     case     only the case with this number
+    enough   failures, after which it stops
     strict   numbers outside of the domain are refused
     watch    is told what is being done
     others   gives the same function as it is written elsewhere: what overflows there too, must
@@ -114,7 +116,7 @@ def check(
         artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
     known = known_of(function, origin, full, seed)
     told = (function, files, *languages, artefact, heads, full, seed, case, origin, known, strict)
-    checking = _Checking(*told, others=others, built=built, printed=printed)
+    checking = _Checking(*told, others=others, built=built, printed=printed, enough=enough)
 
     def heard(heading: str, said: Any) -> None:
         if heading == "doing":
@@ -176,6 +178,7 @@ class _Checking:
     others: Callable[[], Iterable[Written]] = tuple
     built: Mapping[str, str] | None = None
     printed: bool = False
+    enough: int = ENOUGH
     excuses: list[tuple[str, str, Judged, Case]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -230,7 +233,7 @@ class _Checking:
         self.found.planned = sum(case.count for case in points.cases)
         self.cases = points.cases
         for case in self.budget.chosen(points.cases):
-            if len(self.found.failures) >= ENOUGH or (self.text is not None and self.text.endless):
+            if len(self.found.failures) >= self.enough or (self.text is not None and self.text.endless):
                 break
             if end is not None and perf_counter() > end:
                 self.found.stopped = "the time ran out"

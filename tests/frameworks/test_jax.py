@@ -8,6 +8,7 @@ from itertools import repeat
 import numpy as np
 import pytest
 from library_inputs import by_kinds, function, inputs, module, reals, symmetrised
+from scipy import linalg
 
 import symgrad as sg
 from symgrad import library
@@ -209,3 +210,17 @@ def test_no_turn_at_all(name, jax):
     arrays = [jax.numpy.asarray(a) for a in inputs(name).values()]
     found = jax.grad(lambda x, *rest: total(jax, of(name)(x, *rest)))
     assert found(arrays[0][:0], *arrays[1:]).shape == (0, *arrays[0].shape[1:])
+
+
+@pytest.mark.parametrize("norm", [1e-3, 5, 8, 20.8, 300, 1e8])
+def test_the_exponential_of_a_matrix_keeps_its_digits(norm, jax):
+    """JAX's own has an error of 1e-8 at a norm of 8."""
+    a = norm * np.array([[0.3, -0.8, 0.1], [0.5, -0.2, 0.4], [-0.2, 0.6, -0.5]]) / 1.6
+    if norm > 1e5:
+        assert np.isnan(of("matrix_exponential")(a)).all()
+        return
+    g = np.array([[0.5, 1, -1], [2, 0.1, 0.3], [1, -0.7, 0.2]])
+    out, pull = jax.vjp(of("matrix_exponential"), a)
+    np.testing.assert_allclose(out, linalg.expm(a), rtol=1e-11 * max(1, norm / 10), atol=1e-13)
+    expected = linalg.expm_frechet(a.T, g, compute_expm=False)
+    np.testing.assert_allclose(pull(g)[0], expected, rtol=1e-11 * max(1, norm / 10), atol=1e-13)
