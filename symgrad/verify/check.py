@@ -345,9 +345,12 @@ class _Checking:
             for name, said in disagreements(self.function, case, found.outputs, condition):
                 self.found.fail("NumPy", name, said, case)
         self._doing(case, "the code")
-        self._artefact(_Point(case, found, bounds, condition, chosen))
+        points = [_Point(case, found, bounds, condition, chosen)]
         if case.single and differentiable(self.function) and self.to != "c":
-            self._artefact(_Point(case, found, self._bounds(case, found, SINGLE), condition, SINGLE))
+            points.append(replace(points[0], bounds=self._bounds(case, found, SINGLE), format=SINGLE))
+        with self.budget.calling():
+            for point in points:
+                self._artefact(point)
 
     def _bounds(self, case: Case, found: Truth, chosen: Format) -> Bounds | None:
         """What the text may be off by in the format in which the artefact computes."""

@@ -29,6 +29,16 @@ def test_what_is_most_telling_comes_first(monkeypatch: pytest.MonkeyPatch) -> No
     assert str(budget) == "not looked at, to take no more than seconds: 1 point (wide range); --full does"
 
 
+def test_what_compiles_at_the_first_point_says_nothing_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0
+    monkeypatch.setattr("symgrad.verify.budget.process_time", lambda: now)
+    budget = Budget(5.5)
+    for number, _ in enumerate(budget.chosen(CASES)):
+        with budget.calling():
+            now += 20 if number == 0 else 1
+    assert (now, str(budget)) == (24, "")
+
+
 def test_where_all_of_it_fits_the_order_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
     monkeypatch.setattr("symgrad.verify.budget.process_time", lambda: next(clock))
