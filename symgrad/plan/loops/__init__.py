@@ -41,7 +41,7 @@ from .names import distinct_scalars, name_scalars
 from .notes import place_notes
 from .order import Order
 from .places import named_places
-from .reach import Reach
+from .reach import Reach, written_under
 from .rematerialize import Rematerialize
 from .share import Share
 from .split import Split
@@ -116,7 +116,7 @@ def _nest(
     kinds |= {a.name: a.dtype for a in memory.arrays}
     absent = [name for name in primal.inputs if table[name].optional]
     guarded = {*absent, *partial, *(homes.get(name, name) for name in partial)}
-    block = place_notes(Share(kinds, guarded, Reach(shapes, everywhere))(block))
+    block = place_notes(Share(kinds, guarded, Reach(shapes, everywhere, written_under(block)))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken, order.longer), tuple(memory.arrays), table)
 

@@ -88,7 +88,7 @@ def around_loops(block: Sequence[Node], asked: Asked, outer: Guard | None) -> Bl
         if isinstance(node, Loop):
             guard = asked.common(conditions(node))
             node = replace(node, body=_lifted(node.body, asked, guard or outer))
-            everything = guard is not None and len(guard.wanted) == len(asked.places) > 1
+            everything = guard is not None and not guard.when and len(guard.wanted) == len(asked.places) > 1
             if guard is not None and not everything and not (outer and same_guard(guard, outer)):
                 done.append(replace(guard, body=(*heads, node)))
                 heads = []
@@ -111,24 +111,25 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
     own = {r.name for n in walk(body) if not _adds(n) for r in stores(n)}
     changing = {r.name for n in walk(body) if _adds(n) for r in stores(n)}
     missing = {n for n, serves in asked.serves.items() if not serves >= wanted and n not in own}
+    # what is stored under a guard and cannot wait for the end: neither can what else is stored in the same elements
+    some = (n for node in body if isinstance(node, Guard) for n in node.body)
+    early = {name for n in some if not changing.isdisjoint(_read(n) - _stored(n)) for name in _stored(n)}
     for node in body:
         if isinstance(node, Guard) and around is not None and same_guard(node, around):
             done += node.body
             continue
-        if not isinstance(node, Guard) or not node.wanted or node.when or node.otherwise:
+        if not isinstance(node, Guard) or not node.wanted or node.otherwise:
             (notes if innermost and isinstance(node, Note) else done).append(node)
             continue
         for n in node.body:
-            stored = {r.name for m in walk((n,)) for r in stores(m)}
-            reads = {r.name for m in walk((n,)) for e in expressions(m) for r in refs(e)}
-            reads |= {r.name for m in walk((n,)) if _adds(m) for r in stores(m)}
+            stored, reads = _stored(n), _read(n)
             results = {asked.memory.get(name, name) for name in stored} & asked.places.keys()
             free = not results and missing.isdisjoint(reads) and not any(isinstance(m, Loop) for m in walk((n,)))
             if innermost and isinstance(n, Note):
                 notes.append(n)
             elif free and (innermost or len(node.wanted) > 1):
-                done.append(n)
-            elif innermost and results and stored.isdisjoint(read) and changing.isdisjoint(reads - stored):
+                done.append(replace(node, wanted=(), body=(n,)) if node.when else n)
+            elif innermost and results and stored.isdisjoint(read | early):
                 last.append(_only_if(node, (n,)))
             else:
                 done.append(_only_if(node, (n,)))
@@ -162,6 +163,17 @@ def _reads(block: Block, wanted: frozenset[str]) -> Iterator[tuple[str, frozense
         inside = frozenset(n.wanted) if isinstance(n, Guard) and n.wanted else wanted
         for inner in n.blocks:
             yield from _reads(inner, inside)
+
+
+def _stored(node: Node) -> set[str]:
+    """What is stored in a statement."""
+    return {r.name for n in walk((node,)) for r in stores(n)}
+
+
+def _read(node: Node) -> set[str]:
+    """What is read in a statement, and what it adds to."""
+    found = {r.name for n in walk((node,)) for e in expressions(n) for r in refs(e)}
+    return found | {r.name for n in walk((node,)) if _adds(n) for r in stores(n)}
 
 
 def _adds(node: Node) -> bool:

@@ -3,7 +3,7 @@ a condition says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from ...expr import ZERO, Apply, Expr, Ref, substitute
 from ...expr.polynomials import polynomial, symbol
 from ...records import dataclass
 from ..conditions import may_leave
-from .data import Loop, Node
+from .data import Block, Guard, Loop, Node, stores
 
 Shapes = Mapping[str, tuple[Expr, ...]]
 
@@ -39,27 +39,63 @@ def _operands(limit: Expr, op: str) -> list[Expr]:
     return [limit]
 
 
+def written_under(block: Block) -> dict[str, list[Guard]]:
+    """The arrays that are written only if some results are wanted, with the guards that ask for these."""
+    under = [(r.name, guard) for guard, node in _asked(block, None) for r in stores(node) if r.subscripts]
+    always = {name for name, guard in under if guard is None}
+    found: dict[str, list[Guard]] = {}
+    for name, guard in under:
+        if guard is not None and name not in always:
+            found.setdefault(name, []).append(guard)
+    return found
+
+
+def _asked(block: Block, around: Guard | None) -> Iterator[tuple[Guard | None, Node]]:
+    """The statements of a block, each with the innermost guard around it that asks for results."""
+    for node in block:
+        yield around, node
+        if isinstance(node, Guard) and node.wanted:
+            yield from _asked(node.body, node)
+        else:
+            for inner in node.blocks:
+                yield from _asked(inner, around)
+
+
+def _implied(guard: Guard, here: Guard) -> bool:
+    """Whether a guard holds where another one does."""
+    return {*here.wanted} <= {*guard.wanted} and {*guard.when} <= {*here.when}
+
+
 @dataclass(eq=False)
 class Reach:
     """What exists at each turn of the loops around a block.
 
-    shapes  the axes of every array
-    domain  the turns
+    shapes   the axes of every array
+    domain   the turns
+    guarded  array -> the guards under which it is written, none of which holds here for sure
     """
 
     shapes: Shapes
     domain: Domain
+    guarded: Mapping[str, Sequence[Guard]] = field(default_factory=dict)
     known: dict[Expr, bool] = field(default_factory=dict)  # what is known to be evaluated safely here
 
     def within(self, node: Node) -> Reach:
-        """The same of the turns of a loop in these."""
-        return Reach(self.shapes, turns(node, self.domain)) if isinstance(node, Loop) else self
+        """The same of the turns of a loop in these, or of the statements under a guard."""
+        if isinstance(node, Loop):
+            return Reach(self.shapes, turns(node, self.domain), self.guarded)
+        if isinstance(node, Guard) and node.wanted and self.guarded:
+            guarded = {name: guards for name, guards in self.guarded.items() if not all(_implied(g, node) for g in guards)}
+            return Reach(self.shapes, self.domain, guarded)
+        return self
 
     def leaves(self, root: Expr) -> bool:
         """Whether `root` may leave a loop that has no turn."""
         return may_leave(root, self.domain, self.shapes)
 
     def holds(self, element: Ref) -> bool:
-        """Whether the element exists at every turn."""
+        """Whether the element exists at every turn, and is written before."""
+        if element.name in self.guarded:
+            return False
         axes = self.shapes[element.name] if element.subscripts else ()
         return all(self.domain.inside(s, n) for s, n in zip(element.subscripts, axes, strict=True))
