@@ -17,7 +17,7 @@ from .elements import Perhaps, Piece, Point, Run, Split, Turned, in_slices, trim
 from .layout import is_pack, pack_of
 from .spell import Speller
 from .taking import packed_items, taken
-from .tree import ALL, BACK, Array, Concatenate, Elementwise, Full, Item, Pad, Roll, Stack, Var
+from .tree import ALL, BACK, Array, BroadcastTo, Concatenate, Elementwise, Full, Item, Pad, Roll, Stack, Var
 from .values import Value
 
 
@@ -63,7 +63,9 @@ class Fills:
         if e.plain:
             return self._laid(e, value)
         if not value.axes:
-            return Full(value.array, self.tensors[e.target].shape, self.of_integers(e.target))
+            shape = self.tensors[e.target].shape
+            whole = self.of_integers(e.target)
+            return Full(value.array, shape, whole) if _is_number(value) else BroadcastTo(value.array, shape)
         slices = self._slices(e)
         assert slices is not None
         return taken(*self._sliced(e, slices, value, full=True))
@@ -73,8 +75,9 @@ class Fills:
     ) -> tuple[Array, tuple[Item, ...]]:
         """`value` as it is stored in slices of the target, with all of their axes if `full`, and the items of these:
         axes of several indices are put together, those that run backwards or round are turned."""
-        moving = indices(e.body)  # what is the same all along an axis is written to it in any direction
-        places = [ALL if isinstance(p, Run) and p.item == BACK and p.index not in moving else p.item for p in slices]
+        # what is the same all along an axis is written to it in any direction
+        same = {p.index for p in slices if isinstance(p, Run)} - {*value.axes}
+        places = [ALL if isinstance(p, Run) and p.item == BACK and p.index in same else p.item for p in slices]
         items = trimmed_items(packed_items(places, e.subscripts))
         if not value.axes:
             return value.array, items
