@@ -23,7 +23,7 @@ from ..numerics.digits import value_of_formula
 from ..numerics.removable import Filled
 from ..numerics.taylor import ORIGIN, SERIES, SETTLED, SQUARE, Place, Series, away, series, settled
 from ..ops import OPS
-from ..plan.arrays.tree import Array, Elementwise, Num, Var
+from ..plan.arrays.tree import Array, Elementwise, Num, Real, Var
 from ..plan.functions import named_calls, written
 from ..source.layout import cut_text
 from ..source.python import Assign, Def, Expression, Given, Name, Operation, Return, Word, bare
@@ -113,6 +113,8 @@ def as_array(root: Expr, names: Mapping[Expr, str], target: str) -> Array:
         if isinstance(node, Ref):
             return Var(names[node])
         assert isinstance(node, Apply)
-        return Elementwise(node.op, tuple(build(a) for a in node.args))
+        args = tuple(build(a) for a in node.args)
+        whole = node.op == "select" and all(isinstance(a, Num) for a in args[1:])  # of integers, which widen float32
+        return Real(Elementwise(node.op, args)) if whole else Elementwise(node.op, args)
 
     return build(written(root, target))

@@ -141,6 +141,10 @@ def times(
         return -g
     if isinstance(p, Apply) and OPS[p.op].result == "bool":  # x*(y > 0) is where(y > 0, x, 0)
         return select(p, g, ZERO)
+    if operator(p) == "select":  # what is asked around it stays outside: it may be what p can be read under
+        bare, negative = without_sign(g)
+        if negative and operator(bare) == "select" and ZERO in bare.args[1:]:
+            g = select(bare.args[0], -bare.args[1], -bare.args[2])
     for one, other in ((g, p), (p, g)):
         if isinstance(one, Apply) and one.op == "select":
             condition, then, otherwise = one.args

@@ -30,7 +30,7 @@ def with_powers(equations: Iterable[Equation]) -> list[Equation]:
         return row.expand(*node.args) if logs else node
 
     put = transformer(rewrite)
-    return [e if SIGMOIDS.isdisjoint(operators(e.body)) else e.with_body(put(e.body)) for e in equations]
+    return [e if SIGMOIDS.isdisjoint(operators(*e.expressions)) else e.mapped(put) for e in equations]
 
 
 def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[str, Tensor]) -> list[Equation]:
@@ -45,7 +45,7 @@ def split_gaussian(equations: Iterable[Equation], target: str, tensors: Mapping[
         return apply(word, x) if word and OPS[word].word(target) else node
 
     put = transformer(rewrite)
-    return [e.with_body(put(e.body)) if "exp" in operators(e.body) else e for e in equations]
+    return [e.mapped(put) if "exp" in operators(*e.expressions) else e for e in equations]
 
 
 def _square(u: Expr) -> tuple[Expr, Fraction] | None:

@@ -175,7 +175,7 @@ def without_logsumexp(
                     return changed
             return node
 
-        return e.with_body(transform(e.body, rewrite)) if found else e
+        return e.mapped(lambda node: transform(node, rewrite)) if found else e
 
     inside = [f for name, f in finders if name not in outputs]
     return [*(look(e, [f for _, f in finders]) for e in lowered), *(look(e, inside) for e in equations[border:])]

@@ -23,7 +23,7 @@ def known_in(function: Function, equations: Iterable[Equation]) -> list[Equation
     if not function.domain:
         return list(equations)
     put = transformer(_Rewriting(Signs(function)))
-    return [e if e.matrix is not None else e.with_body(put(e.body)) for e in equations]
+    return [e if e.matrix is not None else e.mapped(put) for e in equations]
 
 
 class _Rewriting:

@@ -193,8 +193,17 @@ class _Softmax:
         own, *totals = (ref(t.name, *total.subscripts) for t, _ in self.added[e.target][-2:])
         rest = [*totals, *(substitute(x, at) for x in above if x is not ONE)]
         below = [substitute(x, at) for x in below]
-        shift = own + substitute(shift, at)
+        beside = transform(substitute(shift, at), self._node)
+        if any(self._is_log(r, moving) for r in refs(beside)):  # of exp(u - L) the sum is 1, but of nothing
+            return None
+        shift = own + beside
         return Total(substitute(mine.u, at), substitute(u, at), shift, rest, below, frozenset[Expr](reduced))
+
+    def _is_log(self, element: Ref, u: Expr) -> bool:
+        """Whether it is an element of the logsumexp of u."""
+        added = (e for pairs in self.added.values() for _, e in pairs if e.target == element.name)
+        logs = (e.body for e in added if e.reduce == "logsumexp")
+        return any(match(body, u, frozenset(indices(body))) is not None for body in logs)
 
     def _masked(self, e: Equation, u: Expr) -> Expr:
         """The exponent u, by a name if some of its elements are infinite: a maximum, a sum and a quotient read it."""

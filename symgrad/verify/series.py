@@ -106,7 +106,8 @@ class Choice:
     def __call__(self, near: Any, series: Callable[[], Any], formula: Callable[[], Any]) -> Any:
         self.taken = bool(near)
         wanted = self.taken if self.wanted is None else self.wanted
-        return series() if wanted else formula()
+        found = series() if wanted else formula()
+        return lift(found) if isinstance(found, int) else found
 
     def parts(self, name: str, function: Part) -> Callable[[Any], Number]:
         """The function on Numbers, of one that makes the choice."""

@@ -106,6 +106,7 @@ class Number:
     quotient, that of what it has been divided by."""
 
     __slots__ = ("below", "err", "size", "value")
+    dtype = np.dtype(np.float64)  # as an array of them says
     value: Any
     err: float
     size: float
