@@ -234,7 +234,7 @@ class Draft:
         """
         given = dict(extents or {})
         word = kind
-        body, finite = without_neutral(kind, self._with_exponents(body, where))
+        body, finite = without_neutral(kind, self._with_arguments(body, where, kind))
         where = conjunction((where, finite))
         if kind == "mean":
             kind, body = "sum", body / product(given.get(i, self.extent(i)) for i in over)
@@ -289,32 +289,43 @@ class Draft:
         shown = set(indices(*subs))
         mentioned = (*indices(body, where), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
-        body = self._with_exponents(body, where)
+        body = self._with_arguments(body, where, kind)
         self._pending += self._variants(Pending(target, subs, kind, body, dict(extents or {}), where, when))
 
-    def _with_exponents(self, body: Expr, where: Expr) -> Expr:
-        """`body` with a name for what depends on an optional input and is the argument of an exponential: with that
-        input and without, a sum of exponentials is one sum, and shifted by the largest."""
+    def _with_arguments(self, body: Expr, where: Expr, kind: str = "none") -> Expr:
+        """`body` with a name for what depends on an optional input and is more than a term of it: a sum that is the
+        argument of a function, a factor, or what a `kind` that is no sum is taken of, and each argument of an
+        exponential. What is computed of it is one thing then, with that input and without: a sum of exponentials is one
+        sum, and shifted by the largest."""
         optional = {t.name for t in self.tensors.values() if t.optional}
         if optional.isdisjoint(r.name for r in refs(body)):
             return body
         names: dict[Expr, Expr] = {}
-        for node in preorder([body], _evaluated_with):
-            exponential = isinstance(node, Apply) and node.op in OPS and OPS[node.op].grows and len(node.args) == 1
-            if not exponential or optional.isdisjoint(r.name for r in refs(node)):
-                continue
-            (exponent,) = node.args
-            free = indices(exponent)
-            if isinstance(without_sign(exponent)[0], Ref) or not set(indices(where)) <= set(free):
-                continue
+
+        def name(argument: Expr, wish: str) -> None:
+            value = substitute(argument, names)
+            free = indices(value)
+            if optional.isdisjoint(r.name for r in refs(value)) or not set(indices(where)) <= set(free):
+                return
             places: dict[Expr, Expr] = {i: index(f"#{k}") for k, i in enumerate(free)}
-            same = ("exponent", *(substitute(x, places) for x in (exponent, where)))
+            same = ("argument", *(substitute(x, places) for x in (value, where)))
             if same not in self._hoisted:
-                self._hoisted[same] = target = self.name_for("exponent")
+                self._hoisted[same] = target = self.name_for(wish)
                 self.on_demand.add(target)
-                value = exponent if where is ONE else apply("select", where, exponent, ZERO)
+                value = value if where is ONE else apply("select", where, value, ZERO)
                 self._pending.append(Pending(target, free, "none", value, {}, ONE, ()))
-            names[exponent] = ref(self._hoisted[same], *free)
+            names[argument] = ref(self._hoisted[same], *free)
+
+        for node in reversed([*preorder([body], evaluated_with)]):
+            if not isinstance(node, Apply) or node.op not in OPS or is_sum(node):
+                continue
+            for argument in evaluated_with(node):
+                if OPS[node.op].grows and len(node.args) == 1 and not isinstance(without_sign(argument)[0], Ref):
+                    name(argument, "exponent")
+                elif is_sum(argument):
+                    name(argument, "total")
+        if kind not in ("none", "sum", "mean") and is_sum(body):
+            name(body, "total")
         return substitute(body, names)
 
     def shape(self, target: str, shape: Sequence[Expr]) -> None:
@@ -537,7 +548,11 @@ def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:
     return tuple(map(index, itertools.islice(fresh_letters({*taken}), count)))
 
 
-def _evaluated_with(node: Expr) -> Sequence[Expr]:
+def is_sum(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op in ("add", "sub", "neg")
+
+
+def evaluated_with(node: Expr) -> Sequence[Expr]:
     """What is evaluated wherever `node` is."""
     lazy = isinstance(node, Apply) and node.op in OPS and OPS[node.op].lazy
     return node.args[:1] if lazy else node.args

@@ -7,18 +7,20 @@ into the bodies of those that read them. The same axis of related tensors gets t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 
 from ...domain import Domain
 from ...errors import DeclarationError
-from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, product, ref, refs, substitute
+from ...expr import ONE, Apply, Expr, Index, Ref, index, indices, preorder, product, ref, refs, substitute, terms_of
 from ...expr.names import Names, fresh_letters, is_pack
 from ...ops import OPS
 from ...ops.matrices import MATRICES
 from ...records import dataclass
-from ..draft import Draft
+from ..draft import Draft, evaluated_with, is_sum
 from ..names import output_names
+from ..optional import variants
 from .formula import Line
 from .graph import Done, Node, Pieces, Value, axes_of, is_loop, places_of, reachable, read, resolve, shown, value
 
@@ -95,6 +97,7 @@ class Lowering:
             if node.serial in wishes:
                 self.names[node.serial] = self._fresh(wishes[node.serial], self._called_for(node, wishes))
         readers = Counter(operand.serial for node in self.nodes for operand in node.operands.values())
+        needed = {operand.serial for node in self.nodes for operand in _needed(node)}
         for node in self.nodes:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
@@ -114,14 +117,20 @@ class Lowering:
                 for operand in node.operands.values():
                     if node.matmul or readers[operand.serial] > 1:
                         self._name_operand(operand)
-            elif readers[node.serial] > 1 and self._may_change(node):
+            elif node.serial in needed and self._may_change(node):
                 self._name_operand(node)
         self._hand_down_outputs()
 
     def _may_change(self, node: Node) -> bool:
-        """Whether an optional input stands in what an array is computed by: written out, it would be there twice."""
-        inputs = (self.draft.tensors.get(r.name) for r in refs(node.body)) if isinstance(node, Value) else ()
-        return any(t is not None and t.optional for t in inputs)
+        """Whether an array is a sum in which an optional input stands: written out, it would be there with it and
+        without."""
+        optional = [t.name for t in self.draft.tensors.values() if t.optional]
+        if not isinstance(node, Value) or not is_sum(node.body) or all(r.name not in optional for r in refs(node.body)):
+            return False
+        with suppress(DeclarationError):
+            variants(node.body, optional, True, self.draft.name)
+            return True
+        return False
 
     def _fresh(self, *wishes: str) -> str:
         return self.taken.new(*wishes)
@@ -270,6 +279,14 @@ class Lowering:
             summed = tuple(i for i in extents if i not in indices(*subscripts))
             kind = "sum" if summed else "none"
             self.lines.append(Line(name, subscripts, kind, summed, text, adds=piece.adds and number > 0))
+
+
+def _needed(node: Node) -> Iterator[Node]:
+    """The operands of which a value is computed in any case, and more than as a term of it."""
+    if isinstance(node, Value):
+        terms = [t for t, _ in terms_of(node.body) if isinstance(t, Ref)] if node.kind == "sum" or not node.over else []
+        read = [n for n in preorder([node.body], evaluated_with) if isinstance(n, Ref)]
+        yield from (node.operands[r.name] for r in read if r.name in node.operands and r not in terms)
 
 
 def _known(over: Mapping[Index, Expr | None]) -> dict[Index, Expr]:
