@@ -279,4 +279,20 @@ MENDED = {
     "a logarithm of a sum of exponentials with weights, of which each may be 0": (
         "f(x[n,m], w[m])[i] = log(sum[j](w[j]*exp(x[i,j])))"
     ),
+    # optional inputs, conditions and the order of what is read under them
+    "a number for each place, backwards, under a mask": "f(x[n], y[n]) = sum[i](where(y[i] > 0, x[n-1-i], 0))",
+    "one number for all places, backwards": "f(x[n]) = sum[i](x[n-1-i])",
+    "the largest of saturated shares": "f(x[n,k]) = max[i,j](tanh(exp(x[i,j])/sum[l](exp(x[i,l]))))",
+    "the logarithm of shares that add up": "f(x[n,k])[i] = log(sum[j](exp(x[i,j] - log(sum[l](exp(x[i,l]))))))",
+    "a power with an exponent of two, filled": "f(x[n,k]) = max[i,j](sigmoid(2*log(x[i,j]**2)))",
+    "a mask at a place that is left out": "f(x[n,k], keep[n,k]: bool, t[n]: int) = "
+        "sum[i](where(t[i] != -1, 1 - where(keep[i,t[i]], sin(x[i,t[i]]), 0), 0))",
+    "a bias that may be absent, in a function": "f(x[n,k], w[m,k], b[m]?)[i,j] = relu(sum[l](x[i,l]*w[j,l]) + b[j])",
+    "a bias that may be absent, in a maximum": "f(x[n,k], g[k], b[k]?) = max[i,j](x[i,j]*g[j] + b[j])",
+    "a bias that may be absent, under a mask that has a gradient": "f(x[n,k], b[k]?, m[n,k], t[n]: int): "
+        "z[i,j] = (x[i,j] + b[j])*m[i,j]; out = sum[i](where(t[i] >= 0, log(sum[j](exp(z[i,j]))) - z[i,t[i]], 0))",
+    "a bias that may be absent, in a norm of a difference": "f(x[n,k], w[k,k], g[k], b[k]?, t[n]: int): "
+        "y[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]; m = mean[i,j](y[i,j]); z[i,j] = y[i,j] - m; "
+        "r[i] = 1/sqrt(mean[j](z[i,j]**2) + 1); s[i,j] = sigmoid(z[i,j]*r[i]*g[j]); "
+        "out = sum[i](where(t[i] >= 0, log(sum[j](exp(s[i,j]))) - s[i,t[i]], 0))",
 }
