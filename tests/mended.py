@@ -295,4 +295,8 @@ MENDED = {
         "y[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]; m = mean[i,j](y[i,j]); z[i,j] = y[i,j] - m; "
         "r[i] = 1/sqrt(mean[j](z[i,j]**2) + 1); s[i,j] = sigmoid(z[i,j]*r[i]*g[j]); "
         "out = sum[i](where(t[i] >= 0, log(sum[j](exp(s[i,j]))) - s[i,t[i]], 0))",
+    "a value to which what may be absent is added": "f(x[n,k], b[k]?): y[i,j] = tanh(x[i,j]); z[i,j] = y[i,j] + b[j]; "
+        "out = sum[i,j](z[i,j]*sin(z[i,j]))",
+    "a function of two, to which what may be absent is added": "f(x[n,k], w[m,k], a[m]?, b[m]?): "
+        "y[i,j] = sum[l](x[i,l]*w[j,l]) + a[j]; out = mean[i,j](tanh(y[i,j]) + b[j])",
 }

@@ -255,6 +255,7 @@ def shared(
     replaced: dict[Box, dict[Expr, Expr]] = {}
     for part in chosen:
         first.setdefault(min(homes[part]), []).append(part)
+    writers = Counter(e.target for e in equations)
     for place, e in enumerate(equations):
         extents, done = dict(e.box), replaced.setdefault(e.box, {})
         written = {n.key: n for n in postorder(e.body)} if place in first else {}
@@ -262,7 +263,8 @@ def shared(
         whole = e.body
         for part in sorted(first.get(place, ()), key=lambda p: (sizes[p], order.get(p[0], 0))):
             body = written.get(part[0], part[0])
-            if body is whole and _is_value(e, tensors):  # the last one, of which all others are parts
+            # the last one, of which all others are parts
+            if body is whole and writers[e.target] == 1 and _is_value(e, tensors):
                 e = e.with_body(_replaced(body, place_of, extents, done))
                 done[body] = place_of[part] = ref(e.target, *e.subscripts)
                 break

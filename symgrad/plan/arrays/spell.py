@@ -18,7 +18,7 @@ from .convolutions import Operands, convolution, into_windows
 from .layout import frame, is_pack
 from .matrices import matrix_value
 from .taking import Axes, as_index, permuted, reordered, whole
-from .tree import EXTREMES, Array, Einsum, Elementwise, MatMul, Permute, Reduce, Reshape, Windows
+from .tree import EXTREMES, Array, Einsum, Elementwise, MatMul, Num, Permute, Reduce, Reshape, Windows
 from .values import KEPT, Value
 
 
@@ -132,7 +132,7 @@ class Speller(Operands):
         front = product(above)
         if front is not ONE:
             left = self.evaluate(-front if sign < 0 else front, order, extents)
-            value = self._broadcast("mul", [left, value], order)
+            value = left if value.array == Num(ONE) else self._broadcast("mul", [left, value], order)
         elif sign < 0:
             value = Value(Elementwise("neg", (value.array,)), value.axes)
         bottom = product(below)

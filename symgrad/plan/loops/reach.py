@@ -85,8 +85,8 @@ class Reach:
         if isinstance(node, Loop):
             return Reach(self.shapes, turns(node, self.domain), self.guarded)
         if isinstance(node, Guard) and node.wanted and self.guarded:
-            guarded = {name: guards for name, guards in self.guarded.items() if not all(_implied(g, node) for g in guards)}
-            return Reach(self.shapes, self.domain, guarded)
+            left = {name: some for name, some in self.guarded.items() if not all(_implied(g, node) for g in some)}
+            return Reach(self.shapes, self.domain, left)
         return self
 
     def leaves(self, root: Expr) -> bool:
