@@ -196,6 +196,7 @@ pi/2 - asin(a) -> acos(a)
 pi/2 - atan(a) -> atan2(1, a)
 atan(exp(a)) - pi/4 -> atan(sinh(a))/2
 log(tan(a + pi/4)) -> asinh(tan(2*a))
+(1 + tan(a + pi/4)**2)/tan(a + pi/4) -> 2/cos(2*a)
 
 # roots and powers
 sqrt(a) - sqrt(b) -> (a - b)/(sqrt(a) + sqrt(b))
