@@ -194,7 +194,6 @@ cos(a + pi) -> -cos(a)
 pi/2 - acos(a) -> asin(a)
 pi/2 - asin(a) -> acos(a)
 pi/2 - atan(a) -> atan2(1, a)
-atan(exp(a)) - pi/4 -> atan(sinh(a))/2
 log(tan(a + pi/4)) -> asinh(tan(2*a))
 (1 + tan(a + pi/4)**2)/tan(a + pi/4) -> 2/cos(2*a)
 
