@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 
+from ..expr import apply
 from ..expr import ref as name_of
 from ..records import dataclass
 from .terms import (
@@ -185,6 +186,17 @@ atan(sqrt((1 - a)/(1 + a))) -> acos(a)/2
 acos(sin(a)*sin(b) + cos(a)*cos(b)*cos(c)) -> 2*asin(sqrt(sin((a - b)/2)**2 + cos(a)*cos(b)*sin(c/2)**2))
 a**2 + b**2 - 2*a*b*cos(c) -> (a - b)**2 + 4*a*b*sin(c/2)**2
 
+# parts of a turn
+sin(a + pi/2) -> cos(a)
+cos(a + pi/2) -> -sin(a)
+sin(a + pi) -> -sin(a)
+cos(a + pi) -> -cos(a)
+pi/2 - acos(a) -> asin(a)
+pi/2 - asin(a) -> acos(a)
+pi/2 - atan(a) -> atan2(1, a)
+log(tan(a + pi/4)) -> asinh(tan(2*a))
+(1 + tan(a + pi/4)**2)/tan(a + pi/4) -> 2/cos(2*a)
+
 # roots and powers
 sqrt(a) - sqrt(b) -> (a - b)/(sqrt(a) + sqrt(b))
 sqrt(a) - b -> (a - b**2)/(sqrt(a) + b)
@@ -287,6 +299,8 @@ def _read(node: ast.expr) -> Term:
     match node:
         case ast.Constant(int() as value):
             return number(value)
+        case ast.Name("pi"):
+            return leaf(apply("pi"))
         case ast.Name(name):
             return leaf(name_of(name))
         case ast.UnaryOp(ast.USub(), operand):

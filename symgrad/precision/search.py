@@ -633,9 +633,14 @@ def _joined(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
 
 
 def _domains(form: Expr) -> set[str]:
-    """Those of its operators, that of log1p being that of log."""
-    found = {OPS[n.op].domain for n in values(form) if isinstance(n, Apply)} | {OPS["div"].domain, EVERYWHERE}
+    """Those of its operators, that of log1p being that of log; b**2 is a product, as b*b is."""
+    called = (n for n in values(form) if isinstance(n, Apply) and not (n.op == "pow" and _is_whole(n.args[1])))
+    found = {OPS[n.op].domain for n in called} | {OPS["div"].domain, EVERYWHERE}
     return {re.sub(r"x > -?\d+", "x > 0", domain) for domain in found}
+
+
+def _is_whole(exponent: Expr) -> bool:
+    return is_exact(exponent) and value_of(exponent).denominator == 1
 
 
 @lru_cache(4096)

@@ -21,6 +21,9 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "log((1 - x)/(1 + x))": "-2 * atanh(x)",
     "sin(x + y) - sin(x)": "cos(x) * sin(y) - sin(x) * versin(y)",
     "cos(x + y) - cos(x)": "-sin(x) * sin(y) - cos(x) * versin(y)",
+    "log(tan(pi/4 + x/2))": "asinh(tan(x))",
+    "pi/2 - acos(x)": "asin(x)",
+    "cos(pi/2 - x)": "sin(x)",
     "tan(x + y) - tan(x)": "sin(y) / (cos(x + y) * cos(x))",
     "(1 - cos(x))/sin(x)": "tan(x / 2)",
     "exp(x)/(exp(x) - 1)": "-1 / expm1(-x)",
@@ -29,6 +32,7 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "(1 + x)**y - 1": "compoundm1(x, y)",
     "x**y - 1": "powm1(x, y)",
     "-x + root_of_sum(x, y, 1)": "where(x > 0, y / (root_of_sum(x, y, 1) + x), -x + root_of_sum(x, y, 1))",
+    "-x + sqrt(x*x + y)": "where(x > 0, y / (sqrt(x**2 + y) + x), -x + sqrt(x * x + y))",
     "x**4/(1 + x**4)": "where(abs(x) > 1, 1 / (1 + 1 / x**4), x**4 / (1 + x**4))",
     "(exp(x) - exp(y))/(x - y)": "where(x > y, exp(x) * expm1(y - x) / (y - x), expm1(x - y) / (x - y) * exp(y))",
 }
