@@ -153,6 +153,8 @@ cosh(a) - 1 -> coshm1(a)
 1 - tanh(a) -> 2*sigmoid(-2*a)
 1 + tanh(a) -> 2*sigmoid(2*a)
 cosh(a)**2 - sinh(a)**2 -> 1
+1 + sinh(a)**2 -> cosh(a)**2
+cosh(a)**2 - 1 -> sinh(a)**2
 log(cosh(a)) -> log_cosh(a)
 log(sinh(a)) -> a + log1mexp(2*a) - log(2)
 sinh(a) -> expm1(2*a)/(2*exp(a))
