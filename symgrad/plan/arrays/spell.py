@@ -132,7 +132,8 @@ class Speller(Operands):
         front = product(above)
         if front is not ONE:
             left = self.evaluate(-front if sign < 0 else front, order, extents)
-            value = left if value.array == Num(ONE) else self._broadcast("mul", [left, value], order)
+            one = isinstance(value.array, Num) and value.array.value is ONE
+            value = left if one else self._broadcast("mul", [left, value], order)
         elif sign < 0:
             value = Value(Elementwise("neg", (value.array,)), value.axes)
         bottom = product(below)
