@@ -299,4 +299,7 @@ MENDED = {
         "out = sum[i,j](z[i,j]*sin(z[i,j]))",
     "a function of two, to which what may be absent is added": "f(x[n,k], w[m,k], a[m]?, b[m]?): "
         "y[i,j] = sum[l](x[i,l]*w[j,l]) + a[j]; out = mean[i,j](tanh(y[i,j]) + b[j])",
+    "a softmax of logarithms of shares under a mask": "f(x[n,k], y[n,k], keep[n,k]: bool): "
+        "l[i,j] = where(keep[i,j], x[i,j] - log(sum[p](exp(x[i,p]))), 0); e[i,j] = exp(l[i,j]); "
+        "out = sum[i,j]((e[i,j]/sum[p](e[i,p]) - y[i,j])**2)",
 }

@@ -3,6 +3,7 @@
 scalars()   a formula of 1 to 60 operations on three inputs
 tensors()   a block of one to three statements: reductions, shifts, conditions, loops
 affine()    one or two equations whose subscripts are affine in their indices, read and written
+compositions()  functions of the library and of arrays, one of the other, with inputs that may be absent
 """
 
 from __future__ import annotations
@@ -222,6 +223,36 @@ def elements(draw, tensors, free):
 
 
 # what is asked of them
+
+
+# compositions: what users write around their own sums
+
+LAYERS = (
+    *("relu({})", "silu({})", "tanh({})", "softmax({})", "log_softmax({})", "standardize({})", "l2_normalize({})"),
+    *("layer_norm({}, gain, bias)", "rms_norm({}, gain)", "({} + bias)", "({}*mask)", "where(keep, {}, 0)"),
+    *("given(bias, {}*bias, {})", "maximum({}, y)", "where({} > 0, {}, y)", "flip({})", "roll({}, 1)", "sort({})"),
+    *("({} - max({}))", "({} - mean({}))", "({}/(1 + sum({}**2)))", "clip({}, -1, 1)", "cumsum({})"),
+    "linear({}, w, shift)",
+)
+LOSSES = (
+    *("{}", "{}", "mean({})", "max({})", "sum({}**2)", "var({})", "logsumexp({})", "mse_loss({}, y)"),
+    *("cross_entropy({}, t)", "nll_loss({}, t)", "kl_div({}, y)"),
+)
+ARGUMENTS = {
+    "w": "w[k,k]", "y": "y[n,k]", "gain": "gain[k]", "shift": "shift[k]?", "bias": "bias[k]?", "mask": "mask[n,k]",
+    "keep": "keep[n,k]: bool", "t": "t[n]: int",
+}  # fmt: skip
+
+
+@st.composite
+def compositions(draw, most=4):
+    """The text of a function that calls others: a loss of layers of layers."""
+    body = draw(st.sampled_from(("x", "x", "(x + y)", "(x*mask)")))
+    for _ in range(draw(st.integers(1, most))):
+        body = draw(st.sampled_from(LAYERS)).replace("{}", body)
+    body = draw(st.sampled_from(LOSSES)).replace("{}", body)
+    given_to = [declared for name, declared in ARGUMENTS.items() if re.search(rf"\b{name}\b", body)]
+    return f"f({', '.join(['x[n,k]', *given_to])}): out = {body}"
 
 
 SECONDS = 30  # of a check; one that does not finish says nothing

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import pytest
 from mathematics import both
-from random_formulas import affine, disagreement, hunt, scalars, tensors
+from random_formulas import affine, compositions, disagreement, hunt, scalars, tensors
 
 pytestmark = pytest.mark.long
 
-KINDS = {"statements": (tensors, 40), "scalars": (lambda: scalars(12), 20), "affine subscripts": (affine, 25)}
+KINDS = {
+    "statements": (tensors, 40), "scalars": (lambda: scalars(12), 20), "affine subscripts": (affine, 25),
+    "compositions": (compositions, 20),
+}  # fmt: skip
 
 
 @both

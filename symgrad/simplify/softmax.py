@@ -83,7 +83,7 @@ def softmax(function: Function) -> Function:
 class _Softmax:
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.elementwise = function.elementwise
+        self.elementwise = {**function.elementwise}  # with what is rewritten of them so far
         self.sums = {
             name: equations[0]
             for name, equations in function.writers.items()
@@ -101,9 +101,12 @@ class _Softmax:
         new: list[tuple[Tensor, Equation]] = []
         for e in function.statements:
             self.before = []
-            body = transform(e.body, self._node)
+            changed = e.with_body(transform(e.body, self._node))
+            for known in (self.elementwise, self.sums):
+                if known.get(e.target) is e:
+                    known[e.target] = changed
             new += self.before
-            statements += [*(x for _, x in self.before), e.with_body(body)]
+            statements += [*(x for _, x in self.before), changed]
         if not self.added and not new:
             return function
         used = {r.name for e in statements for r in e.reads}
@@ -193,7 +196,7 @@ class _Softmax:
         own, *totals = (ref(t.name, *total.subscripts) for t, _ in self.added[e.target][-2:])
         rest = [*totals, *(substitute(x, at) for x in above if x is not ONE)]
         below = [substitute(x, at) for x in below]
-        beside = transform(substitute(shift, at), self._node)
+        beside = substitute(shift, at)
         if any(self._is_log(r, moving) for r in refs(beside)):  # of exp(u - L) the sum is 1, but of nothing
             return None
         shift = own + beside

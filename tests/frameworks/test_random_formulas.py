@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from random_formulas import affine, disagreement, hunt, scalars, tensors
+from random_formulas import affine, compositions, disagreement, hunt, scalars, tensors
 
-KINDS = {"statements": tensors, "scalars": lambda: scalars(8), "affine subscripts": affine}
+KINDS = {
+    "statements": tensors, "scalars": lambda: scalars(8), "affine subscripts": affine, "compositions": compositions
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("to", ["torch", "jax"])
