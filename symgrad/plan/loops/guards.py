@@ -166,8 +166,9 @@ def _reads(block: Block, wanted: frozenset[str]) -> Iterator[tuple[str, frozense
 
 
 def _stored(node: Node) -> set[str]:
-    """What is stored in a statement."""
-    return {r.name for n in walk((node,)) for r in stores(n)}
+    """What is stored in a statement, and what it gives a name to."""
+    named = {n.name for n in walk((node,)) if isinstance(n, Local)}
+    return named | {r.name for n in walk((node,)) for r in stores(n)}
 
 
 def _read(node: Node) -> set[str]:
