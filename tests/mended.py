@@ -302,8 +302,6 @@ MENDED = {
     "a softmax of logarithms of shares under a mask": "f(x[n,k], y[n,k], keep[n,k]: bool): "
         "l[i,j] = where(keep[i,j], x[i,j] - log(sum[p](exp(x[i,p]))), 0); e[i,j] = exp(l[i,j]); "
         "out = sum[i,j]((e[i,j]/sum[p](e[i,p]) - y[i,j])**2)",
-    "a value of a condition that another gradient has not": "f(x[n,k], g[k], m[n,k]): "
-        "l[i,j] = x[i,j] - log(sum[p](exp(x[i,p]))); q[i,j] = l[i,j] - log(sum[p](exp(l[i,p]))); "
-        "u[i,j] = q[i,j]*m[i,j]; c[i,j] = u[i,j] - mean[p](u[i,p]); "
-        "out[i,j] = g[j]*c[i,j]/sqrt(mean[p](c[i,p]**2) + 1)",
+    "a value that one gradient needs, of another that all have": "f(x[n,k], g[k], b[k], m[n,k]): "
+        "out = layer_norm(log_softmax(log_softmax(x))*m, g, b)",
 }
