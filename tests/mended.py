@@ -289,19 +289,17 @@ MENDED = {
         "sum[i](where(t[i] != -1, 1 - where(keep[i,t[i]], sin(x[i,t[i]]), 0), 0))",
     "a bias that may be absent, in a function": "f(x[n,k], w[m,k], b[m]?)[i,j] = relu(sum[l](x[i,l]*w[j,l]) + b[j])",
     "a bias that may be absent, in a maximum": "f(x[n,k], g[k], b[k]?) = max[i,j](x[i,j]*g[j] + b[j])",
-    "a bias that may be absent, under a mask that has a gradient": "f(x[n,k], b[k]?, m[n,k], t[n]: int): "
-        "z[i,j] = (x[i,j] + b[j])*m[i,j]; out = sum[i](where(t[i] >= 0, log(sum[j](exp(z[i,j]))) - z[i,t[i]], 0))",
+    "a bias that may be absent, under a mask that has a gradient":
+        "f(x[n,k], w[k,k], a[k]?, b[k]?, m[n,k], t[n]: int): "
+        "out = cross_entropy((standardize(linear(x, w, a)) + b)*m, t)",
     "a bias that may be absent, in a norm of a difference": "f(x[n,k], w[k,k], g[k], b[k]?, t[n]: int): "
-        "y[i,j] = sum[l](x[i,l]*w[j,l]) + b[j]; m = mean[i,j](y[i,j]); z[i,j] = y[i,j] - m; "
-        "r[i] = 1/sqrt(mean[j](z[i,j]**2) + 1); s[i,j] = sigmoid(z[i,j]*r[i]*g[j]); "
-        "out = sum[i](where(t[i] >= 0, log(sum[j](exp(s[i,j]))) - s[i,t[i]], 0))",
-    "a value to which what may be absent is added": "f(x[n,k], b[k]?): y[i,j] = tanh(x[i,j]); z[i,j] = y[i,j] + b[j]; "
-        "out = sum[i,j](z[i,j]*sin(z[i,j]))",
-    "a function of two, to which what may be absent is added": "f(x[n,k], w[m,k], a[m]?, b[m]?): "
-        "y[i,j] = sum[l](x[i,l]*w[j,l]) + a[j]; out = mean[i,j](tanh(y[i,j]) + b[j])",
+        "out = cross_entropy(sigmoid(rms_norm(linear(x, w, b) - mean(linear(x, w, b)), g)), t)",
+    "a bias that may be absent, beside another in a function": "f(x[n,k], w[k,k], a[k]?, b[k]?): "
+        "out = mean(tanh(linear(x, w, a)) + b)",
     "a softmax of logarithms of shares under a mask": "f(x[n,k], y[n,k], keep[n,k]: bool): "
-        "l[i,j] = where(keep[i,j], x[i,j] - log(sum[p](exp(x[i,p]))), 0); e[i,j] = exp(l[i,j]); "
-        "out = sum[i,j]((e[i,j]/sum[p](e[i,p]) - y[i,j])**2)",
+        "out = mse_loss(softmax(where(keep, log_softmax(x), 0)), y)",
+    "a mask inside of a loss that leaves targets out": "f(x[n,k], keep[n,k]: bool, t[n]: int): "
+        "out = cross_entropy(where(keep, silu(x), 0), t)",
     "a value that one gradient needs, of another that all have": "f(x[n,k], g[k], b[k], m[n,k]): "
         "out = layer_norm(log_softmax(log_softmax(x))*m, g, b)",
 }

@@ -1,8 +1,8 @@
 """Formulas drawn at random by Hypothesis, and what is asked of them: that the oracle agrees with what is printed.
 
-scalars()   a formula of 1 to 60 operations on three inputs
-tensors()   a block of one to three statements: reductions, shifts, conditions, loops
-affine()    one or two equations whose subscripts are affine in their indices, read and written
+scalars()       a formula of 1 to 60 operations on three inputs
+tensors()       a block of one to three statements: reductions, shifts, conditions, loops
+affine()        one or two equations whose subscripts are affine in their indices, read and written
 compositions()  functions of the library and of arrays, one of the other, with inputs that may be absent
 """
 
@@ -222,9 +222,6 @@ def elements(draw, tensors, free):
     return f"{name}[{','.join(subscripts)}]" if subscripts else name
 
 
-# what is asked of them
-
-
 # compositions: what users write around their own sums
 
 LAYERS = (
@@ -254,6 +251,8 @@ def compositions(draw, most=4):
     given_to = [declared for name, declared in ARGUMENTS.items() if re.search(rf"\b{name}\b", body)]
     return f"f({', '.join(['x[n,k]', *given_to])}): out = {body}"
 
+
+# what is asked of them
 
 SECONDS = 30  # of a check; one that does not finish says nothing
 

@@ -549,6 +549,7 @@ def fresh_indices(count: int, taken: Iterable[str]) -> tuple[Index, ...]:
 
 
 def is_sum(node: Expr) -> bool:
+    """Whether terms, or one with a minus, are what it is made of."""
     return isinstance(node, Apply) and node.op in ("add", "sub", "neg")
 
 
