@@ -111,7 +111,7 @@ CHANGES = {
         ("0.5 * vector", "0.25 * vector"),
         ("? 0.0 : 1.0", "? 0.0 : 0.0"),
     ],
-    "f(x) = expm1(x)*erfc(x)": [
+    "f(x, y) = expm1(x)*erfc(y)": [
         ("(power - inverse)", "(power - 1.0)"),
         ("* part;", "* power;"),
         ("(coarse - y) * (coarse + y)", "0.0"),
