@@ -22,7 +22,7 @@ from make_tables import table
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # where the next stands
 
-from random_formulas import affine, compositions, disagreement, scalars, shrunk, tensors
+from random_formulas import affine, compositions, disagreement, programs, scalars, shrunk, tensors
 
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "build" / "hunted"
@@ -31,6 +31,7 @@ KINDS = {
     "affine": (affine, "affine subscripts"),
     "statements": (tensors, "statements"),
     "compositions": (compositions, "compositions of the library"),
+    "programs": (programs, "programs"),
 }
 LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "torch", "jax": "JAX"}
 

@@ -14,6 +14,7 @@ from .declare.composed import COMPOSED
 from .declare.draft import Draft
 from .declare.matrix_functions import MATRIX_FUNCTIONS
 from .declare.python import functions as array_functions
+from .declare.python import joining
 from .declare.python.arithmetic import elementwise, mapped, matmul
 from .declare.python.arrays import Array, as_array
 from .declare.python.declared import Declared
@@ -25,6 +26,7 @@ from .declare.python.scope import Scope, entered
 from .declare.python.values import Traced, traced
 from .declare.text import DeclarationReader, read_formula
 from .declare.text.names import REDUCTIONS
+from .declare.text.operators import EULER
 from .declare.text.tokenizer import Formula, Token
 from .expr import Expr, Index, indices, is_exact, ref, refs, value_of
 from .ir import Function
@@ -142,7 +144,7 @@ class _Reader(DeclarationReader):
             return self._indexed(token, self._called())
         if self.axes.get(token.text) and not self.elementwise:
             self.next()
-            return self._named(token)
+            return self._named(token, token.text)
         return self._of_elements()
 
     def _of_elements(self) -> Any:
@@ -164,6 +166,8 @@ class _Reader(DeclarationReader):
     def build(self, token: Token, op: str, *args: Any) -> Any:
         if not any(isinstance(a, Traced) for a in args):
             return super().build(token, op, *args)
+        if op == "pow" and args[0] is EULER:
+            op, args = "exp", args[1:]
         with self.at(token):
             operands = [self._value(a) for a in args]
             return as_array(matmul(*operands) if op == "matmul" else elementwise(op, *operands))
@@ -172,6 +176,12 @@ class _Reader(DeclarationReader):
         if not any(isinstance(a, Traced) for a in args):
             return super().composition(token, formula, args)
         return as_array(mapped(formula, *map(self._value, args)))
+
+    def given(self, token: Token, name: str, then: Any, otherwise: Any) -> Any:
+        if not isinstance(then, Traced) and not isinstance(otherwise, Traced):
+            return super().given(token, name, then, otherwise)
+        with self.at(token):
+            return as_array(joining.given(self._named(token, name), self._value(then), self._value(otherwise)))
 
     def transposed(self, token: Token, value: Any) -> Any:
         if not isinstance(value, Traced):
@@ -188,12 +198,12 @@ class _Reader(DeclarationReader):
 
     # arrays by name, and what is computed of them
 
-    def _named(self, token: Token) -> Array:
+    def _named(self, token: Token, name: str) -> Array:
         with self.at(token):
-            if token.text in self.draft.reserved and token.text not in self.draft.targets:
-                raise self.error(token, f"{token.text} is defined behind this place. Define it before.")
-            shape = self.draft.shape_of(token.text)
-        return Array(input_of(token.text, shape), packs_in(shape))
+            if name in self.draft.reserved and name not in self.draft.targets:
+                raise self.error(token, f"{name} is defined behind this place. Define it before.")
+            shape = self.draft.shape_of(name)
+        return Array(input_of(name, shape), packs_in(shape))
 
     def _called(self) -> Any:
         """`softmax(x, axis=0)`: what a function of arrays returns."""

@@ -238,6 +238,7 @@ LOSSES = (
 ARGUMENTS = {
     "w": "w[k,k]", "y": "y[n,k]", "gain": "gain[k]", "shift": "shift[k]?", "bias": "bias[k]?", "mask": "mask[n,k]",
     "keep": "keep[n,k]: bool", "t": "t[n]: int",
+    "r": "r[n]: int",
 }  # fmt: skip
 
 
@@ -250,6 +251,47 @@ def compositions(draw, most=4):
     body = draw(st.sampled_from(LOSSES)).replace("{}", body)
     given_to = [declared for name, declared in ARGUMENTS.items() if re.search(rf"\b{name}\b", body)]
     return f"f({', '.join(['x[n,k]', *given_to])}): out = {body}"
+
+
+# programs: several statements, each of which makes n rows and k columns of what was there before
+
+STATEMENTS = (
+    *("{new}[i,j] = {a}[i,j] - mean[p]({a}[p,j])", "{new}[i,j] = {a}[i,j]/(1 + sum[p]({b}[p,j]**2))"),
+    *("{new}[i,j] = max[p]({a}[p,j])*{b}[i,j]", "{new} = softmax({a}, axis=-2)", "{new} = cumsum({a}, axis=-2)"),
+    *("{new}[i,j] = {a}[r[i],j]", "{new}[i:n,j:k] = 0; {new}[r[i],j] += {a}[i,j]", "{new}[i,j] = {a}[n-1-i,j]"),
+    *("{new}[i,j] = where(i > 0, {a}[i-1,j], {b}[i,j])", "{new}[i,j] = where(j <= i, {a}[i,j], 0)"),
+    *("{new}[i,j] = sum[p]({a}[i,p]*w[p,j])", "{new}[i:n,j] = sum[p](where(p <= i, {a}[p,j], 0)*{b}[p,j])"),
+    *("{new} = attention({a}, {b}, {c})", "{new} = causal_attention({a}, {b}, {c})", "{new} = dropout({a}, keep)"),
+    *("{new} = exponential_moving_average({a}, 0.5)", "{new} = {a} + logsumexp({b}, axis=-2)"),
+    "{new} = masked_softmax({a}, keep)",
+    *("{new} = batch_norm({a}, gain, shift)", "{new} = layer_norm({a}, gain, shift)", "{new} = prelu({a}, gain)"),
+    "{new}s[0,j] = gain[j]; {new}s[i+1,j] = tanh({new}s[i,j])*{a}[i,j] + {b}[i,j]; {new}[i,j] = {new}s[i+1,j]",
+    "{new}s[0,j] = gain[j]; {new}s[i+1,j] = max({new}s[i,j], {b}[i,j]); {new}[i,j] = {new}s[i,j]*{a}[i,j]",
+    *("{new} = linear({a}, w, bias)", "{new} = given(bias, {a}*bias, {b})", "{new} = where({a} > {b}, {a}, {c})"),
+    *("{new} = swiglu({a}, {b})", "{new} = {a}*{b} + {c}", "{new} = tanh({a})*sigmoid({b})", "{new} = {a} + {b}"),
+)
+RESULTS = (
+    *("out = {a}", "out = {a}; other = {b}", "out = mean({a})", "out = sum({a}*{b})", "out = cross_entropy({a}, t)"),
+    *("out = mse_loss({a}, {b})", "out[j] = max[i]({a}[i,j])", "out = {a}; other = logsumexp({a})"),
+)
+
+
+@st.composite
+def programs(draw, most=4):
+    """The text of a function of several statements: rows, columns, recurrences, gathers and products."""
+    known, statements = ["x", "x", "y"], []
+
+    def filled(text):
+        return re.sub(r"\{[abc]\}", lambda _: draw(st.sampled_from(known)), text)
+
+    for number in range(draw(st.integers(1, most))):
+        statements.append(filled(draw(st.sampled_from(STATEMENTS))).replace("{new}", f"h{number}"))
+        known += [f"h{number}"] * 2
+    statements.append(filled(draw(st.sampled_from(RESULTS))))
+    body = "; ".join(statements)
+    given_to = [declared for name, declared in ARGUMENTS.items() if re.search(rf"\b{name}\b", body)]
+    results = "out, other" if "other" in body else "out"
+    return f"f({', '.join(['x[n,k]', *given_to])}) -> {results}: {body}"
 
 
 # what is asked of them

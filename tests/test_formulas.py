@@ -101,6 +101,22 @@ def test_a_function_has_several_names(text):
     assert sg.parse(f"f(x) = {text}").statements == sg.parse(f"f(x) = {NAMES[text]}").statements
 
 
+WHOLE = [  # of whole arrays what it is of their elements
+    *NAMES,
+    "Piecewise((x, x > 0), (1, x < -1), (2*x, True))",
+    "given(b, x*b, x)",
+    "given(b, 2, x)*x",
+    "where(not x > 0 or 1 < x <= 2, x, 1)",
+]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_whole_arrays_are_what_their_elements_are(text):
+    elements = re.sub(r"(?<!given\()\b[xb]\b", r"\g<0>[i]", text)
+    whole, of_elements = (sg.parse(f"f(x[n], b[n]?){axes} = {t}") for axes, t in (("", text), ("[i]", elements)))
+    assert str(whole) == str(of_elements)
+
+
 def test_letters_are_constants_where_nothing_else_has_the_name():
     assert sg.parse("f(x, e) = x*e").inputs == ("x", "e")
     assert sg.parse("f(x[n])[e] = x[e]*2").outputs == ("out",)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import pytest
 from mathematics import both
-from random_formulas import affine, compositions, disagreement, hunt, scalars, tensors
+from random_formulas import affine, compositions, disagreement, hunt, programs, scalars, tensors
 
 pytestmark = pytest.mark.long
 
 KINDS = {
     "statements": (tensors, 40), "scalars": (lambda: scalars(12), 20), "affine subscripts": (affine, 25),
-    "compositions": (compositions, 20),
+    "compositions": (compositions, 20), "programs": (programs, 20),
 }  # fmt: skip
 
 

@@ -40,9 +40,9 @@ def _comparison(symbol: str) -> Form:
 
 
 FORMULA: Mapping[str, Form] = {
-    "or": infix("|", 2),
-    "and": infix("&", 4),
-    "not": Form("~{}", 30, (30,)),
+    "or": infix("or", 2),
+    "and": infix("and", 4),
+    "not": Form("not {}", 5, (6,)),
     **{op: _comparison(s) for op, s in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items()},
     "add": infix("+", 10),
     "sub": infix("-", 10),
@@ -107,13 +107,31 @@ class Printer:
         done: dict[Expr, tuple[str, int]] = {}
         for node in postorder(root):
             if isinstance(node, Apply):
-                form = self.form(node)
-                texts = [_wrap(*_operand(*done[a]), need) for a, need in zip(node.args, form.operands, strict=True)]
+                chain = _chain(node) if self.forms is FORMULA else None
+                form, args = chain or (self.form(node), node.args)
+                texts = [_wrap(*_operand(*done[a]), need) for a, need in zip(args, form.operands, strict=True)]
                 text, own = form.template.format(*texts), form.level
             else:
                 text, own = self.leaf(node, [done[a][0] for a in node.args])
             done[node] = (text, own) if len(text) < LONGEST else (ELIDED, ATOM)
         return done[root]
+
+
+def _chain(node: Apply) -> tuple[Form, tuple[Expr, ...]] | None:
+    """How two bounds of one number are written, `0 <= i < n`, and of what; None where a node is no such."""
+    if node.op != "and":
+        return None
+    low, high = node.args
+    before: tuple[Expr, ...] = ()
+    if isinstance(low, Apply) and low.op == "and":
+        before, low = low.args[:1], low.args[1]
+    if not isinstance(low, Apply) or not isinstance(high, Apply) or low.args[0] is not high.args[0]:
+        return None
+    signs = {"ge": "<=", "gt": "<"}.get(low.op), {"le": "<=", "lt": "<"}.get(high.op)
+    if None in signs:
+        return None
+    template = f"{'{} and ' * len(before)}{{}} {signs[0]} {{}} {signs[1]} {{}}"
+    return Form(template, 4 if before else 5, (*(4 for _ in before), 7, 7, 7)), (*before, low.args[1], *high.args)
 
 
 def _operand(text: str, level: int) -> tuple[str, int]:

@@ -119,7 +119,7 @@ def _words(text: str) -> list[Piece]:
 
 _STRENGTHS = {
     **dict.fromkeys(["where", "when"], 0),
-    **dict.fromkeys(["&&", "||", "&", "|", "?"], 1),
+    **dict.fromkeys(["&&", "||", "&", "|", "and", "or", "?"], 1),
     **dict.fromkeys(["<", ">", "<=", ">=", "==", "!="], 2),
     **dict.fromkeys(["+", "-"], 3),
     **dict.fromkeys(["*", "/", "%", "//", ":"], 4),

@@ -11,7 +11,7 @@ from symgrad.expr import show
 NEEDS = [
     ("f(x[n])[i:n] = x[i]*x[0]", "1 <= n"),
     ("f(x[n,m])[i:n] = x[i,5]", "6 <= m"),
-    ("f(x[n,m], w)[i:n] = where(i >= 1, x[i-1,5]*w, -w)", "6 <= m | n <= 1"),
+    ("f(x[n,m], w)[i:n] = where(i >= 1, x[i-1,5]*w, -w)", "6 <= m or n <= 1"),
     ("f(x[n], w)[i:8] = where(w >= 1, x[i]*w, w)", "8 <= n"),
     ("f(x[n,m])[i:n] = where(x[i,0] > 0, x[i,5], x[i,0])", "6 <= m"),
     ("f(x[n])[i:n] = where(i >= 1, x[i-1], x[i])", ""),
@@ -33,7 +33,7 @@ NEEDS = [
     ("f(x[n], t: int)[i:n] = x[i]*x[(t % n + 2) % n]", "1 <= n"),
     ("f(x[n], k[n]: int)[i] = x[i]*x[(k[i] % n + i) % n]", ""),
     ("f(x[n]; k=2)[i:n] = where(i >= k, x[i-k], 0)", "k >= 0"),
-    ("f(x[n]; s=2)[i:n] = where(i >= 1, x[s*i-s], 0)", "s >= 0; n <= 1 | n * s + 1 <= n + 2 * s"),
+    ("f(x[n]; s=2)[i:n] = where(i >= 1, x[s*i-s], 0)", "s >= 0; n <= 1 or n * s + 1 <= n + 2 * s"),
     ("f(x[n])[i] = x[i]*(7 % n)", "1 <= n"),
     ("f(x[n])[i] = x[i]*((i + 3) % n)", ""),
     ("f(x[n])[i] = x[i]*(7 // (n - 2))", "n - 2 != 0"),

@@ -17,15 +17,15 @@ def conditions(text):
 
 
 CASES = [
-    ("where(x[i] > 0, y[i], z[i])", {"x[i]": [""], "y[i]": ["x[i] > 0"], "z[i]": ["~(x[i] > 0)"]}),
+    ("where(x[i] > 0, y[i], z[i])", {"x[i]": [""], "y[i]": ["x[i] > 0"], "z[i]": ["not x[i] > 0"]}),
     ("where(x[i] > 0, y[i], 1) + y[i]", {"x[i]": [""], "y[i]": [""]}),
-    ("where(x[i] > 0, y[i], where(z[i] > 0, y[i], 2))", {"y[i]": ["x[i] > 0", "~(x[i] > 0) z[i] > 0"]}),
+    ("where(x[i] > 0, y[i], where(z[i] > 0, y[i], 2))", {"y[i]": ["x[i] > 0", "not x[i] > 0 z[i] > 0"]}),
     ("where(x[i] > 0, y[i], 2*y[i])", {"y[i]": [""]}),
-    ("where(x[i] > 0, y[i], where(z[i] > 0, 2, y[i]))", {"y[i]": ["x[i] > 0", "~(x[i] > 0) ~(z[i] > 0)"]}),
+    ("where(x[i] > 0, y[i], where(z[i] > 0, 2, y[i]))", {"y[i]": ["x[i] > 0", "not x[i] > 0 not z[i] > 0"]}),
     ("where(z[i] > 0, where(x[i] > 0, y[i], 2*y[i]), 1)", {"y[i]": ["z[i] > 0"]}),
     ("where((i >= 1) & (x[i] > 0), y[i], 1)", {"x[i]": ["i >= 1"], "y[i]": ["i >= 1 x[i] > 0"]}),
-    ("where((i == 0) | (x[i] > 0), 1, y[i])", {"x[i]": ["~(i == 0)"], "y[i]": ["~(i == 0 | x[i] > 0)"]}),
-    ("where(~(x[i] > 0), y[i], z[i])", {"y[i]": ["~(x[i] > 0)"], "z[i]": ["x[i] > 0"]}),
+    ("where((i == 0) | (x[i] > 0), 1, y[i])", {"x[i]": ["not i == 0"], "y[i]": ["not (i == 0 or x[i] > 0)"]}),
+    ("where(~(x[i] > 0), y[i], z[i])", {"y[i]": ["not x[i] > 0"], "z[i]": ["x[i] > 0"]}),
 ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 
 from ...errors import FormulaError
-from ...expr import ONE, Expr, Index, Ref, apply, conjunction, const, indices, product, ref, select
+from ...expr import ONE, Expr, Index, Ref, apply, conjunction, const, indices, product, ref
 from ...expr.names import is_pack
 from ...ops import NAMES, OPS
 from ...ops.primitive import declared_names
@@ -278,7 +278,7 @@ class ExpressionReader(Names):
         if last is not ONE:
             raise self.error(token, "the last piece of Piecewise has the condition True: (value, True).")
         for then, condition in reversed(pieces):
-            value = select(condition, then, value)
+            value = self.build(token, "select", condition, then, value)
         return value
 
     def _piece(self) -> tuple[Expr, Expr]:
@@ -319,7 +319,11 @@ class ExpressionReader(Names):
                 self.expect(",", f"in {token.text}(mask, then, otherwise)")
                 branches.append(self.expression())
         self.expect(")", "behind given(mask, then, otherwise)")
-        return apply("given", ref(name.text), *branches)
+        return self.given(token, name.text, *branches)
+
+    def given(self, token: Token, name: str, then: Expr, otherwise: Expr) -> Expr:
+        """One of the branches of an optional input."""
+        return apply("given", ref(name), then, otherwise)
 
 
 def plain_decimal(text: str) -> str:
