@@ -33,7 +33,7 @@ KINDS = {
     "compositions": (compositions, "compositions of the library"),
     "programs": (programs, "programs"),
 }
-LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "torch", "jax": "JAX"}
+LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "torch", "jax": "JAX", "triton": "Triton", "pallas": "Pallas"}
 
 
 def hunt(kind: str, count: int, number: int, languages: list[str]) -> None:

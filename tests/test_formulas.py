@@ -106,6 +106,8 @@ WHOLE = [  # of whole arrays what it is of their elements
     "Piecewise((x, x > 0), (1, x < -1), (2*x, True))",
     "given(b, x*b, x)",
     "given(b, 2, x)*x",
+    "given(b, x*b, x) + b",
+    "given(b, given(b, b*x, 1), x) + 1",
     "where(not x > 0 or 1 < x <= 2, x, 1)",
 ]
 

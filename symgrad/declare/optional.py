@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..errors import DeclarationError
-from ..expr import Apply, Const, Expr, Ref, postorder, refs, show, substitute, terms_of, total
+from ..expr import Apply, Const, Expr, Ref, postorder, refs, show, substitute, terms_of, total, transform
 from ..ir import When
 
 
@@ -48,13 +48,15 @@ def _name_alone(term: Expr) -> str:
 
 def _settled(body: Expr, name: str, present: bool) -> Expr:
     """Every `given(name, then, otherwise)` decided."""
-    chosen: dict[Expr, Expr] = {}
-    for node in postorder(body):
-        if isinstance(node, Apply) and node.op == "given":
-            mask, then, otherwise = node.args
-            if isinstance(mask, Ref) and mask.name == name:
-                chosen[node] = then if present else otherwise
-    return substitute(body, chosen)
+
+    def settled(node: Expr) -> Expr:
+        if not isinstance(node, Apply) or node.op != "given":
+            return node
+        mask, then, otherwise = node.args
+        assert isinstance(mask, Ref)
+        return node if mask.name != name else then if present else otherwise
+
+    return transform(body, settled)
 
 
 def _without(body: Expr, name: str, function: str) -> Expr:

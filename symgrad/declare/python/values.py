@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ZERO, Apply, Expr, Ref, apply, as_expr, const, show
+from ...expr import ZERO, Apply, Expr, Ref, apply, as_expr, const, operator, refs, show
 from ...expr.sizes import equal
 from ...ir import Dtype
 from ...later import np, of_numpy
@@ -179,15 +179,27 @@ def is_condition(x: Any) -> bool:
     """Whether the elements are true or false: a comparison, an input of booleans, or True itself."""
     if not isinstance(x, Traced):
         return isinstance(x, bool) or of_numpy(x) and x.dtype == bool
-    node, scope = x._node, current()
+    return _holds(x._node)
+
+
+def _holds(node: Node) -> bool:
     while (source := shown(node)) is not None:
         node = source
     if not isinstance(node, Value) or node.over:
         return False
     if isinstance(node.body, Ref):
-        tensor = scope.draft.tensors.get(node.body.name) if scope else None
-        return tensor is not None and tensor.dtype is Dtype.BOOL
+        return _is_bool(node.body.name)
+    if operator(node.body) == "given":  # whichever counts
+        operands, names = node.operands, [r.name for r in refs(*node.body.args[1:])]
+        return bool(names) and all(_holds(operands[n]) if n in operands else _is_bool(n) for n in names)
     return isinstance(node.body, Apply) and OPS[node.body.op].result == "bool"
+
+
+def _is_bool(name: str) -> bool:
+    """Whether an input is one of booleans."""
+    scope = current()
+    tensor = scope.draft.tensors.get(name) if scope else None
+    return tensor is not None and tensor.dtype is Dtype.BOOL
 
 
 class PackTooShort(DeclarationError):
