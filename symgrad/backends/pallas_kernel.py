@@ -132,8 +132,6 @@ class KernelExpressions:
 class Blocks(Lanes):
     """Rows and lanes by number: the lanes of a row are one axis, elements without lanes two."""
 
-    before = Operation("mul", (TURN, WIDTH))
-
     def begun(self) -> list[py.Statement]:
         kernel = self.kernel
         if kernel.flat:
@@ -163,10 +161,9 @@ class Blocks(Lanes):
     def _wide(self, i: Index, value: Expression) -> Expression:
         return value
 
-    @property
-    def walked(self) -> Expression:
+    def counts(self, back: bool) -> tuple[Expression, Expression]:
         end = Operation("mul", (Operation("add", (TURN, integer(1))), WIDTH))
-        return call("jnp.minimum", end, self.place(self.total))
+        return Operation("mul", (TURN, WIDTH)), call("jnp.minimum", end, self.place(self.total))
 
     def needed(self, lines: Sequence[py.Statement]) -> list[py.Statement]:
         """The lines without numbers and masks that nothing speaks of."""
@@ -296,6 +293,10 @@ class BlockText(KernelText):
                     f"{self.around.function}: {step.target} is reduced over one axis of a row and not over another, "
                     f"and pallas has rows of one axis. Print jax: --to jax."
                 )
+
+    def _is_copy(self, step: Step, e: Equation) -> bool:
+        """A result has a block by its name, other than what it is a copy of."""
+        return step.target not in self.kernel.results and super()._is_copy(step, e)
 
     # words
 

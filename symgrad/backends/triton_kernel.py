@@ -132,7 +132,8 @@ class KernelText:
             return
         self.walk = walk
         self.elements.begin_turn()
-        self.elements.known |= {SEEN: Value(self.lanes.before, Dtype.INT), NOW: Value(self.lanes.walked, Dtype.INT)}
+        seen, now = self.lanes.counts(back)
+        self.elements.known |= {SEEN: Value(seen, Dtype.INT), NOW: Value(now, Dtype.INT)}
         for step in walk.steps:
             self._step(step)
         lines = merged(self.elements.end_turn())

@@ -27,10 +27,7 @@ class Lanes:
     blocks     what blocks there are, and how long the axis is that each is one of; None for all elements by number
     several    whether each lane is an axis of a block
     numbered   the indices that are computed from numbers
-    before     how many lanes have been walked along before a block
     """
-
-    before: Expression = START
 
     def __init__(self, kernel: Kernel, block: Callable[[str], Word], place: Callable[[Expr], Expression]) -> None:
         self.kernel, self.place = kernel, place
@@ -128,10 +125,11 @@ class Lanes:
         rows = call("range", FIRST_ROW, end, call("tl.num_programs", py.integer(0)))
         return py.For(self.row, rows, [*self.row_indices(), *body])
 
-    @property
-    def walked(self) -> Expression:
-        """How many lanes have been walked along with this block."""
-        return call("tl.minimum", Operation("add", (START, self.size)), self.place(self.total))
+    def counts(self, back: bool) -> tuple[Expression, Expression]:
+        """How many lanes have been walked along before a block, and how many with it."""
+        total, end = self.place(self.total), Operation("add", (START, self.size))
+        last = call("tl.minimum", end, total)
+        return (Operation("sub", (total, last)), Operation("sub", (total, START))) if back else (START, last)
 
     def mask_of(self, i: Index) -> Word:
         """What tells which elements of a block along an axis there are."""

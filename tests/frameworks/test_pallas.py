@@ -21,6 +21,7 @@ TEXTS = {
     "picked": "picked(x[n,d], t[n]: int): out[i] = x[i,t[i]]**2",
     "total": "total(x[n]): out = sum[i](exp(x[i]))",
     "scaled": "scaled(x[n,d], w[d]): out[i,j] = tanh(x[i,j])*w[j]",
+    "copied": "copied(x[n,d]): out[i,j] = x[i,j]; first[i] = x[i,0]",
 }
 
 
@@ -38,7 +39,7 @@ def test_kernels_agree_and_lower(name):
     assert report.ok, report
 
 
-@pytest.mark.parametrize("name", ["columns", "picked", "scaled", "cross_entropy"])
+@pytest.mark.parametrize("name", ["columns", "picked", "scaled", "copied", "cross_entropy"])
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
     report = sg.check(declared(name), to="pallas")

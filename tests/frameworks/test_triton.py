@@ -415,6 +415,8 @@ WALKS = {  # a formula, and how often forward walks along a long row
     "f(x[n,d]): m[i] = mean[j](x[i,j]); out[i] = mean[j]((x[i,j] - m[i])**2)": 1,
     "f(x[n,d]): m[i] = mean[j](x[i,j]); out[i] = mean[j](abs(x[i,j] - m[i]))": 2,
     "f(x[n,d]): m[i] = mean[j](x[i,j]**2); out[i] = mean[j]((x[i,j] - m[i])**2)": 2,
+    # the second way is back: what has been seen is behind
+    "f(x[n,d], gain[d]): y = rms_norm(x, gain); m[i] = mean[j](y[i,j]); out[i] = mean[j]((y[i,j] - m[i])**2)": 2,
 }
 
 
@@ -425,7 +427,7 @@ def test_reductions_that_follow_each_other_take_one_walk(formula, monkeypatch):
     ((_, text),) = sg.generate(f, to="triton", check=False).items()
     forward, _, _ = text.partition("def _backward")
     assert forward.count("for start in range(") == WALKS[formula]
-    assert WALKS[formula] > 1 or sg.check(f, to="triton").ok
+    assert sg.check(f, to="triton").ok
 
 
 REFUSED = {
