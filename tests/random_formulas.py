@@ -279,14 +279,15 @@ RESULTS = (
 @st.composite
 def programs(draw, most=4):
     """The text of a function of several statements: rows, columns, recurrences, gathers and products."""
-    known, statements = ["x", "x", "y"], []
+    known, statements = ["y", "x"], []
 
     def filled(text):
-        return re.sub(r"\{[abc]\}", lambda _: draw(st.sampled_from(known)), text)
+        """The last array and others."""
+        return re.sub(r"\{[bc]\}", lambda _: draw(st.sampled_from(known)), text).replace("{a}", known[-1])
 
-    for number in range(draw(st.integers(1, most))):
+    for number in range(draw(st.integers(2, most))):
         statements.append(filled(draw(st.sampled_from(STATEMENTS))).replace("{new}", f"h{number}"))
-        known += [f"h{number}"] * 2
+        known.append(f"h{number}")
     statements.append(filled(draw(st.sampled_from(RESULTS))))
     body = "; ".join(statements)
     given_to = [declared for name, declared in ARGUMENTS.items() if re.search(rf"\b{name}\b", body)]

@@ -30,6 +30,7 @@ from ..expr import (
     refs,
     show,
     substitute,
+    terms_of,
     value_of,
     without_sign,
 )
@@ -58,7 +59,7 @@ from .bounds import Preconditions, bounds
 from .dtypes import check_numbers, with_dtypes
 from .infinity import NO_INFINITY, has_value, without_neutral
 from .names import check_name
-from .optional import variants
+from .optional import name_alone, variants
 from .ranges import EXTENT, Pending, Ranges
 from .reductions import axes_as_read, reduction_names, repeated
 
@@ -213,9 +214,14 @@ class Draft:
         numbers = {*self.dims, *(o.name for o in self.options)}
         return {*self.tensors, *self._shapes, *numbers, *(p.target for p in self._pending), *self.reserved}
 
+    @property
+    def letters(self) -> set[str]:
+        """The names of the indices of what is defined so far."""
+        return {i.name for p in self._pending for i in indices(*p.subscripts, p.body, p.where, *p.extents)}
+
     def name_for(self, *wishes: str) -> str:
         """The first of the wishes that is no name yet; the first and a number if all are."""
-        return Names(self.names).new(*wishes)
+        return Names(self.names | self.letters).new(*wishes)
 
     def reduce(
         self,
@@ -234,7 +240,7 @@ class Draft:
         """
         given = dict(extents or {})
         word = kind
-        body, finite = without_neutral(kind, self._with_arguments(body, where, kind))
+        body, finite = without_neutral(kind, self._with_arguments(body, where, kind, given))
         where = conjunction((where, finite))
         if kind == "mean":
             kind, body = "sum", body / product(given.get(i, self.extent(i)) for i in over)
@@ -289,10 +295,10 @@ class Draft:
         shown = set(indices(*subs))
         mentioned = (*indices(body, where), *(extents or {}))
         kind = reduce if any(i not in shown for i in mentioned) else "none"
-        body = self._with_arguments(body, where, kind)
+        body = self._with_arguments(body, where, kind, extents or {})
         self._pending += self._variants(Pending(target, subs, kind, body, dict(extents or {}), where, when))
 
-    def _with_arguments(self, body: Expr, where: Expr, kind: str = "none") -> Expr:
+    def _with_arguments(self, body: Expr, where: Expr, kind: str, extents: Mapping[Index, Expr]) -> Expr:
         """`body` with a name for what depends on an optional input and is more than a term of it: a sum that is the
         argument of a function, a factor, or what a `kind` that is no sum is taken of, and each argument of an
         exponential. What is computed of it is one thing then, with that input and without: a sum of exponentials is one
@@ -307,13 +313,16 @@ class Draft:
             free = indices(value)
             if optional.isdisjoint(r.name for r in refs(value)) or not set(indices(where)) <= set(free):
                 return
+            if all(name_alone(t) in optional for t, _ in terms_of(value)):
+                return  # nothing is left where they are absent
+            box = {i: extents[i] for i in free if i in extents and {*indices(extents[i])} <= {*free}}
             places: dict[Expr, Expr] = {i: index(f"#{k}") for k, i in enumerate(free)}
-            same = ("argument", *(substitute(x, places) for x in (value, where)))
+            same = ("argument", *(substitute(x, places) for x in (value, where, *box.values())))
             if same not in self._hoisted:
                 self._hoisted[same] = target = self.name_for(wish)
                 self.on_demand.add(target)
                 value = value if where is ONE else apply("select", where, value, ZERO)
-                self._pending.append(Pending(target, free, "none", value, {}, ONE, ()))
+                self._pending.append(Pending(target, free, "none", value, box, ONE, ()))
             names[argument] = ref(self._hoisted[same], *free)
 
         for node in reversed([*preorder([body], evaluated_with)]):

@@ -25,11 +25,11 @@ def variants(body: Expr, optional: Collection[str], additive: bool, function: st
         return [(body, ())]
     if additive:
         terms = [t if sign > 0 else -t for t, sign in terms_of(body)]
-        alone = [t for t in terms if _name_alone(t) in optional]
+        alone = [t for t in terms if name_alone(t) in optional]
         if alone:
             rest = [t for t in terms if t not in alone]
             parts = variants(total(rest), optional, additive, function) if rest else []
-            return [*parts, *((t, ((_name_alone(t), True),)) for t in alone)]
+            return [*parts, *((t, ((name_alone(t), True),)) for t in alone)]
     name = names[0]
     others = [n for n in optional if n != name]
     present = _settled(body, name, True)
@@ -40,7 +40,7 @@ def variants(body: Expr, optional: Collection[str], additive: bool, function: st
     ]
 
 
-def _name_alone(term: Expr) -> str:
+def name_alone(term: Expr) -> str:
     """The name of a term that is one element, or minus one; else nothing."""
     term = term.args[0] if isinstance(term, Apply) and term.op == "neg" else term
     return term.name if isinstance(term, Ref) else ""

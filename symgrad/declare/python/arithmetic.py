@@ -12,7 +12,7 @@ from ...expr import ONE, ZERO, Expr, apply, product, show
 from ...expr.names import is_pack
 from ...expr.sizes import equal
 from ...ops import NAMES, OPS
-from .graph import Node, axes_of, bound, constant, read, value
+from .graph import Node, Value, axes_of, bound, constant, read, value
 from .scope import current
 from .values import Absent, Axis, Operand, Traced, is_condition, reduced_axes, reread, traced
 
@@ -99,13 +99,18 @@ def mapped(formula: Callable[..., Expr], *args: Any, what: str = "a function") -
 
 def combined(op: str, *args: Any) -> Traced:
     """`&`, `|` or `~` of conditions, for what else NumPy works on the bits of integers."""
-    if not all(map(is_condition, args)):
+    if not all(is_condition(a) or op != "not" and _is_known(a) for a in args):
         sign = {"and": "&", "or": "|", "not": "~"}[op]
         raise DeclarationError(
             f"`{sign}` is of conditions; of integers it is one of their bits in NumPy. "
             f"Write a comparison, such as t % 2 == 1."
         )
     return elementwise(op, *args)
+
+
+def _is_known(x: Any) -> bool:
+    """Whether it is 0 or 1, as a comparison of numbers is."""
+    return isinstance(x, Traced) and isinstance(x._node, Value) and x._node.body in (ZERO, ONE)
 
 
 def _without(op: str, args: Sequence[Any]) -> Traced:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 from ...errors import ShapeError
-from ...expr import ONE, Apply, Expr, Index, indices, postorder, ref, substitute, transform
+from ...expr import ONE, Apply, Expr, Index, indices, postorder, ref, refs, substitute, transform
 from ...expr.sizes import largest, tidy
 from ...records import dataclass, replace
 from ..draft import Draft
@@ -147,6 +147,9 @@ def _measure(
     draft.scratch = True
     draft.dims, draft.options = dict(scope.draft.dims), scope.draft.options
     draft.tensors = {name: replace(t, optional=False) for name, t in scope.draft.tensors.items()}
+    for r in refs(term.body, *term.subscripts, *(n.body for n in opened)):
+        if r.name in scope.draft.targets and r.name not in draft.tensors:  # of a statement of text before
+            draft.input(r.name, scope.draft.shape_of(r.name))
     done: Done = {}
     for node in arrays:
         wish = scope.describe(node)

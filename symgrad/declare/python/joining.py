@@ -24,16 +24,19 @@ def given(mask: Any, then: Any, otherwise: Any) -> Traced:
     """`then` where the optional input `mask` is given, else `otherwise`."""
     if isinstance(mask, Absent):
         return traced(otherwise)
-    scope = inside("sg.given")
-    node = traced(mask)._node
-    name = node.declared
-    if not name or not scope.draft.tensors[name].optional:
+    if not is_optional(mask):
         return traced(then)
-    arrays = [traced(then), traced(otherwise)]
+    node, arrays = traced(mask)._node, [traced(then), traced(otherwise)]
     shape, lead = broadcast(arrays, "sg.given")
-    absent = ref(name, *(const(0) for _ in node.shape))  # settled before anything reads it
+    absent = ref(node.declared, *(const(0) for _ in node.shape))  # settled before anything reads it
     body = apply("given", absent, *(expand(a, shape) for a in arrays))
     return Traced(value(shape, body, [node, *(a._node for a in arrays)]), lead)
+
+
+def is_optional(x: Any) -> bool:
+    """Whether it is an input that may be absent."""
+    tensor = inside("sg.given").draft.tensors.get(x._node.declared) if isinstance(x, Traced) else None
+    return tensor is not None and tensor.optional
 
 
 def stack(arrays: Sequence[Any], axis: int = -1) -> Traced:

@@ -55,7 +55,7 @@ class Lowering:
         self.outputs = tuple(outputs)
         self.nodes = reachable(outputs)
         self.names: dict[int, str] = {}
-        self.taken = Names(draft.names)
+        self.taken = Names(draft.names | draft.letters)
         self.copies: list[tuple[str, Node]] = []
         self.done: Done = {}
         self.lines: list[Line] = []

@@ -234,13 +234,20 @@ def _asked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bound(name: str, ours: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call a function of ours, if it takes these arguments."""
+    """Call a function of ours, if it takes these arguments; without one that may be None and is an optional input, where
+    that is absent."""
     kwargs = _asked(kwargs)
+    signature = inspect.signature(ours)
     try:
-        inspect.signature(ours).bind(*args, **kwargs)
+        found = signature.bind(*args, **kwargs)
     except TypeError as error:
         hint = " NumPy's words are axis and keepdims." if {"dim", "keepdim"} & {*kwargs} else ""
         raise DeclarationError(f"np.{name} cannot be traced so: {error}.{hint}") from None
+    for parameter, x in found.arguments.items():
+        if signature.parameters[parameter].default is None and joining.is_optional(x):
+            there = ours(*found.args, **found.kwargs)
+            found.arguments[parameter] = None
+            return joining.given(x, there, bound(name, ours, found.args, found.kwargs))
     return ours(*args, **kwargs)
 
 
