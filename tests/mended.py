@@ -302,4 +302,8 @@ MENDED = {
         "out = cross_entropy(where(keep, silu(x), 0), t)",
     "a value that one gradient needs, of another that all have": "f(x[n,k], g[k], b[k], m[n,k]): "
         "out = layer_norm(log_softmax(log_softmax(x))*m, g, b)",
+    "a mean of what is true or false": "f(x[n,k], t[n,k]: bool): out[j] = mean[i](t[i,j])*x[0,j]",
+    "a mean of integers": "f(x[n,k], t[n,k]: int): out[j] = mean[i](t[i,j])*x[0,j]",
+    "a recurrence of what another has computed": "f(x[n,k]): "
+        "a = exponential_moving_average(2*x, 0.5); out = exponential_moving_average(a, 0.25)",
 }

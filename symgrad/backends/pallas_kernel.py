@@ -6,7 +6,7 @@ an array of rows and lanes, of one row or one lane where it is the same in all o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..errors import UnsupportedError
 from ..expr import Apply, Const, Expr, Index, Ref, conjunction, indices, product, refs, values
@@ -81,11 +81,18 @@ class KernelExpressions:
 
     def __call__(self, root: Expr) -> Expression:
         """A value, of real numbers or conditions, as it is assigned."""
+        return self._spelled(root, (Dtype.INT,))
+
+    def number(self, root: Expr) -> Expression:
+        """A real number; of a condition 1 where it holds."""
+        return self._spelled(root, (Dtype.INT, Dtype.BOOL))
+
+    def _spelled(self, root: Expr, made_real: Collection[Dtype]) -> Expression:
         array, dtype, trees = self._array(root)
         if plain_number(array):
             shape = py.Several((integer(1), integer(1)))
             return call("jnp.full", shape, _Spelled(self.real, trees)(array), self.real)
-        return _Spelled(self.real, trees)(Real(array) if dtype == Dtype.INT else array)
+        return _Spelled(self.real, trees)(Real(array) if dtype in made_real else array)
 
     def condition(self, root: Expr) -> Expression:
         """A condition."""

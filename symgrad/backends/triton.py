@@ -34,7 +34,7 @@ from .torch_expressions import REDUCED, TorchExpressions
 from .torch_operators import AGAIN, FORWARD, NEEDS, OPERATOR, OperatorFile
 from .triton_elements import Surroundings
 from .triton_helpers import helpers
-from .triton_kernel import KernelText, parts_of, places_of, texts, total_of
+from .triton_kernel import KernelText, is_placed, parts_of, places_of, texts, total_of
 from .triton_load import Interpreted
 from .triton_streams import StreamText
 from .triton_strides import Lies, batches, lies
@@ -259,7 +259,10 @@ class _File(OperatorFile):
             rows = {} if turn is None else {ref(turn.rows): turn.chunks.extent}
             for text in self.texts[which]:
                 for step in text.kernel.steps:
-                    one = {e.subscripts: replace(e, where=None, when=()) for e in reversed(step.equations)}
+                    one = {
+                        e.subscripts: replace(e, where=e.where if is_placed(e) else None, when=())
+                        for e in reversed(step.equations)
+                    }
                     plain = [
                         replace(e, box=tuple((i, substitute(n, rows)) for i, n in e.box))
                         for s, e in one.items()

@@ -78,6 +78,11 @@ class Expressions:
         value = self.value(root)
         return self._real(value) if value.dtype != Dtype.BOOL else value.tree
 
+    def number(self, root: Expr) -> Expression:
+        """A real number; of a condition 1 where it holds."""
+        value = self.value(root)
+        return self._real(self._counted(value) if value.dtype == Dtype.BOOL else value)
+
     def value(self, root: Expr) -> Value:
         """What an expression is; it may be plain."""
         root = transform(root, language)

@@ -29,6 +29,12 @@ NEUTRAL: Mapping[str, Expression] = {
 LONGEST = 84  # columns of an equation
 
 
+def is_placed(e: Equation) -> bool:
+    """Whether an element stands at a computed place, so that there is none where the equation does not hold; others are
+    0 there."""
+    return not all(isinstance(s, (Index, Const)) for s in e.subscripts)
+
+
 def parts_of(name: str) -> str:
     """What the memory for the parts of a sum is called; or for terms."""
     return f"{name}_parts"
@@ -194,8 +200,7 @@ class KernelText:
         if step.target in self.kernel.parts:
             self._part(step, own, first)
         elif step.target in self.kernel.results:
-            placed = not all(isinstance(s, (Index, Const)) for s in first.subscripts)
-            where = first.conditions if placed else ()  # elsewhere there is no such element
+            where = first.conditions if is_placed(first) else ()
             self._store(step, step.target, own, first.subscripts, self.around.table[step.target].shape, where)
 
     def _gathers(self, step: Step) -> bool:
@@ -311,7 +316,7 @@ class KernelText:
         moved = [(a, b) for a, b in zip(first.subscripts, e.subscripts, strict=True) if a is not b]
         where = [*e.conditions, *(apply("eq", a, b) for a, b in moved)]
         self.elements.load([e.body], where)
-        tree = self.tree(e.body)
+        tree = self.tree(e.body) if e.reduce == "none" else self.tree.number(e.body)
         if e.reduce == "none":
             condition = self.tree.condition(conjunction(where)) if where else None
             if condition is None:

@@ -112,6 +112,8 @@ class _Lift(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+            return _call(node, "symgrad converted", node)
         if self.series and isinstance(node.args[0], ast.Name) and node.args[0].id == NEAR:
             near, *branches = node.args
             return _call(node, EITHER, near, *(_later(b) for b in branches))
@@ -139,6 +141,11 @@ def _quotient(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return (a if isinstance(a, Exact) else exact(a)) / b
     return lift(a) / lift(b)
+
+
+def _converted(found: Any) -> Any:
+    """What `astype` gives: integers as real numbers are Numbers."""
+    return exact(found) if found.dtype.kind == "f" else found
 
 
 def _power(a: Any, b: Any) -> Any:
@@ -215,6 +222,7 @@ class NumpyText:
             "symgrad literal": literal,
             "symgrad quotient": _quotient,
             "symgrad power": _power,
+            "symgrad converted": _converted,
             "symgrad tick": self.steps.tick,
             "float": _exactly,
         }

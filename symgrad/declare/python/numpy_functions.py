@@ -234,8 +234,8 @@ def _asked(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bound(name: str, ours: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call a function of ours, if it takes these arguments; without one that may be None and is an optional input, where
-    that is absent."""
+    """Call a function of ours, if it takes these arguments; what may be None is, where it is an optional input that is
+    absent."""
     kwargs = _asked(kwargs)
     signature = inspect.signature(ours)
     try:

@@ -85,7 +85,7 @@ class _Stages:
         self.lanes = self._lanes()
         self.one_row = bool(self.lanes) and {*self.extents} == {*self.lanes}
         if apart and self.one_row:
-            self.lanes = []
+            self.lanes = self._lanes(again=False)
         self.parts = {s.target for s in self.steps if any(self._over_rows(e) for e in s.equations)}
         self.scattered = {s.target for s in self.steps if self._is_scattered(s)}
         self.moved = self._read_elsewhere(equations)
@@ -183,17 +183,17 @@ class _Stages:
 
     # rows and lanes
 
-    def _lanes(self) -> list[Index]:
-        """What something is reduced over that is read along it again. Without such an index the last one of a sum that
-        leaves some, or of that beside which something is computed for each row; elements need none. So has a sum that
-        leaves some, if nothing of its rows has such an index: a block of elements is of several sums."""
+    def _lanes(self, again: bool = True) -> list[Index]:
+        """What something is reduced over that is read along it, if `again`. Without such an index the last one of a sum
+        that leaves some, or of that beside which something is computed for each row; elements need none. So has a sum
+        that leaves some, if nothing of its rows has such an index: a block of elements is of several sums."""
         readers: dict[str, list[Step]] = {}
         for step in self.steps:
             for name in {r.name for e in step.equations for r in e.reads}:
                 readers.setdefault(name, []).append(step)
         found: dict[Index, None] = {}
         everything = [(step, e) for step in self.steps for e in step.equations]
-        for step, e in everything:
+        for step, e in everything if again else ():
             below = _below(step, readers) if e.reduced else ()
             boxes = {i for reader in below for other in reader.equations for i, _ in other.box}
             found |= {i: None for i, _ in e.reduced if i in boxes}
