@@ -41,7 +41,7 @@ from .names import distinct_scalars, name_scalars
 from .notes import place_notes
 from .order import Order
 from .places import named_places
-from .reach import Reach, written_under
+from .reach import Reach, without_idle, written_under
 from .rematerialize import Rematerialize
 from .share import Share
 from .split import Split
@@ -114,11 +114,22 @@ def _nest(
     block = distinct_scalars(named_places(block, facts))
     kinds = {t.name: t.dtype for t in table.values()} | {o.name: o.dtype for o in primal.options}
     kinds |= {a.name: a.dtype for a in memory.arrays}
-    absent = [name for name in primal.inputs if table[name].optional]
-    guarded = {*absent, *partial, *(homes.get(name, name) for name in partial)}
-    block = place_notes(Share(kinds, guarded, Reach(shapes, everywhere, written_under(block)))(block))
+    under = written_under(block) | _there_under(program, procedure)
+    guarded = {*partial, *(homes.get(name, name) for name in partial)}
+    block = place_notes(Share(kinds, guarded, Reach(shapes, everywhere, under))(block))
     taken = {*kinds, *size_names(program).values()} - temporaries | {a.name for a in memory.arrays}
     return Nest(name_scalars(block, taken, order.longer), tuple(memory.arrays), table)
+
+
+def _there_under(program: Program, procedure: Procedure) -> dict[str, list[Guard]]:
+    """The arrays that a caller gives, or that forward has saved, only if some inputs are given or are not."""
+    optional = [name for name in program.derivative.primal.inputs if program.table[name].optional]
+    saved: dict[str, list[Guard]] = {}
+    if procedure is program.backward:
+        for step in (leaf for item in program.forward.steps for leaf in item.leaves if leaf.target in program.saved):
+            guards = [Guard((), tuple(dict.fromkeys((*step.when, *e.when))), ()) for e in step.equations]
+            saved.setdefault(step.target, []).extend(guards)
+    return without_idle(saved) | {name: [Guard((), ((name, True),), ())] for name in optional}
 
 
 def left_out(program: Program) -> tuple[str, ...]:

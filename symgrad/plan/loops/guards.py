@@ -88,8 +88,9 @@ def around_loops(block: Sequence[Node], asked: Asked, outer: Guard | None) -> Bl
         if isinstance(node, Loop):
             guard = asked.common(conditions(node))
             node = replace(node, body=_lifted(node.body, asked, guard or outer))
-            everything = guard is not None and not guard.when and len(guard.wanted) == len(asked.places) > 1
-            if guard is not None and not everything and not (outer and same_guard(guard, outer)):
+            if guard is not None and len(guard.wanted) == len(asked.places) > 1:  # all of them ask for nothing
+                guard = replace(guard, wanted=()) if guard.when else None
+            if guard is not None and not (outer and same_guard(guard, outer)):
                 done.append(replace(guard, body=(*heads, node)))
                 heads = []
                 continue

@@ -16,6 +16,7 @@ from ..conditions import may_leave
 from .data import Block, Guard, Loop, Node, stores
 
 Shapes = Mapping[str, tuple[Expr, ...]]
+ALWAYS = Guard((), (), ())
 
 
 def turns(loop: Loop, domain: Domain, limits: Mapping[Expr, Expr] = MappingProxyType({})) -> Domain:
@@ -39,31 +40,58 @@ def _operands(limit: Expr, op: str) -> list[Expr]:
     return [limit]
 
 
+def branches(guard: Guard, here: Guard = ALWAYS) -> tuple[Guard, Guard]:
+    """What holds in the body of a guard, where another one holds, and in what it does otherwise."""
+    (*others, (name, there)) = guard.when or (("", True),)
+    apart = not (guard.wanted or others) and name
+    body = Guard(guard.wanted or here.wanted, tuple(dict.fromkeys((*here.when, *guard.when))), ())
+    return body, Guard(here.wanted, (*here.when, (name, not there)), ()) if apart else here
+
+
 def written_under(block: Block) -> dict[str, list[Guard]]:
-    """The arrays that are written only if some results are wanted, with the guards that ask for these."""
-    under = [(r.name, guard) for guard, node in _asked(block, None) for r in stores(node) if r.subscripts]
-    always = {name for name, guard in under if guard is None}
+    """The arrays that are written only if some results are wanted, or some inputs are given or are not, with the guards
+    that ask for these."""
     found: dict[str, list[Guard]] = {}
-    for name, guard in under:
-        if guard is not None and name not in always:
-            found.setdefault(name, []).append(guard)
-    return found
+    for guard, node in _asked(block, ALWAYS):
+        for r in stores(node):
+            if r.subscripts:
+                found.setdefault(r.name, []).append(guard)
+    return without_idle(found)
 
 
-def _asked(block: Block, around: Guard | None) -> Iterator[tuple[Guard | None, Node]]:
-    """The statements of a block, each with the innermost guard around it that asks for results."""
+def without_idle(found: Mapping[str, Sequence[Guard]]) -> dict[str, list[Guard]]:
+    """The guards of each name, two of which one asks that an input is given, and the other that it is not, as one of
+    neither; no name of which one asks for nothing."""
+    left: dict[str, list[Guard]] = {}
+    for name, guards in found.items():
+        some = dict.fromkeys(guards)
+        for guard in guards:
+            for w in guard.when:
+                if _with(guard, w, (w[0], not w[1])) in some:
+                    some[_with(guard, w)] = None
+        if ALWAYS not in some:
+            left[name] = [g for g in some if not any(_with(g, w) in some for w in g.when)]
+    return left
+
+
+def _with(guard: Guard, asked: tuple[str, bool], *instead: tuple[str, bool]) -> Guard:
+    """A guard without one of its conditions, or with another one in its place."""
+    return Guard(guard.wanted, tuple(v for w in guard.when for v in (instead if w == asked else (w,))), ())
+
+
+def _asked(block: Block, here: Guard) -> Iterator[tuple[Guard, Node]]:
+    """The statements of a block, each with what is known to hold around it."""
     for node in block:
-        yield around, node
-        if isinstance(node, Guard) and node.wanted:
-            yield from _asked(node.body, node)
-        else:
-            for inner in node.blocks:
-                yield from _asked(inner, around)
+        yield here, node
+        around = branches(node, here) if isinstance(node, Guard) else [here] * len(node.blocks)
+        for inner, guard in zip(node.blocks, around, strict=True):
+            yield from _asked(inner, guard)
 
 
 def _implied(guard: Guard, here: Guard) -> bool:
     """Whether a guard holds where another one does."""
-    return {*here.wanted} <= {*guard.wanted} and {*guard.when} <= {*here.when}
+    wanted = not guard.wanted or here.wanted and {*here.wanted} <= {*guard.wanted}
+    return bool(wanted) and {*guard.when} <= {*here.when}
 
 
 @dataclass(eq=False)
@@ -72,22 +100,23 @@ class Reach:
 
     shapes   the axes of every array
     domain   the turns
-    guarded  array -> the guards under which it is written, none of which holds here for sure
+    guarded  array -> the guards under which alone it is there
+    here     what is known to hold
     """
 
     shapes: Shapes
     domain: Domain
     guarded: Mapping[str, Sequence[Guard]] = field(default_factory=dict)
+    here: Guard = ALWAYS
     known: dict[Expr, bool] = field(default_factory=dict)  # what is known to be evaluated safely here
 
-    def within(self, node: Node) -> Reach:
-        """The same of the turns of a loop in these, or of the statements under a guard."""
+    def inside(self, node: Node) -> list[Reach]:
+        """The same in each of the blocks inside a node: at the turns of a loop in these, or under a guard."""
         if isinstance(node, Loop):
-            return Reach(self.shapes, turns(node, self.domain), self.guarded)
-        if isinstance(node, Guard) and node.wanted and self.guarded:
-            left = {name: some for name, some in self.guarded.items() if not all(_implied(g, node) for g in some)}
-            return Reach(self.shapes, self.domain, left)
-        return self
+            return [Reach(self.shapes, turns(node, self.domain), self.guarded, self.here)]
+        if isinstance(node, Guard):
+            return [Reach(self.shapes, self.domain, self.guarded, here) for here in branches(node, self.here)]
+        return [self] * len(node.blocks)
 
     def leaves(self, root: Expr) -> bool:
         """Whether `root` may leave a loop that has no turn."""
@@ -95,7 +124,7 @@ class Reach:
 
     def holds(self, element: Ref) -> bool:
         """Whether the element exists at every turn, and is written before."""
-        if element.name in self.guarded:
+        if not all(_implied(guard, self.here) for guard in self.guarded.get(element.name, ())):
             return False
         axes = self.shapes[element.name] if element.subscripts else ()
         return all(self.domain.inside(s, n) for s, n in zip(element.subscripts, axes, strict=True))

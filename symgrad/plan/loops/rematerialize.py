@@ -16,7 +16,7 @@ from ...ir import Dtype, Equation, Tensor, unconditional
 from ...ops import OPS
 from ...records import dataclass
 from ..program import Item, Step
-from .data import Block, Local, Node, Rewriter, root_of, with_inner, with_root
+from .data import Block, Local, Node, Rewriter, root_of, with_blocks, with_root
 from .reach import Reach
 
 HANDFUL = 8  # operations that are rather repeated than stored, those of what is inlined included; a division is three
@@ -106,8 +106,8 @@ class Rematerialize:
         return tuple(new for node in block for new in self._node(node, reach))
 
     def _node(self, node: Node, reach: Reach) -> Iterator[Node]:
-        inside = reach.within(node)
-        node = with_inner(node, lambda block: tuple([new for n in block for new in self._node(n, inside)]))
+        blocks = zip(node.blocks, reach.inside(node), strict=True)
+        node = with_blocks(node, tuple(tuple([new for n in b for new in self._node(n, r)]) for b, r in blocks))
         if (root := root_of(node)) is not None:
             before, value = self._scalars(root, reach)
             yield from before

@@ -15,7 +15,7 @@ from ...ir import Dtype, dtype_of, unconditional
 from ...ops import OPS
 from ...ops.naming import phrase, short
 from ...records import replace
-from .data import Block, Guard, If, Local, Loop, Node, root_of, stores, walk, with_inner, with_root
+from .data import Block, Guard, If, Local, Loop, Node, root_of, stores, walk, with_blocks, with_inner, with_root
 from .dependence import changed
 from .merge_equal import merge_equal
 from .names import length_of
@@ -29,7 +29,7 @@ class Share:
     """Names what is worth a name in the blocks of one procedure.
 
     kinds     tensor or option -> what it is; any other name is a size
-    guarded   inputs that may be absent, and what is computed under a condition: nothing reads them outside of that
+    guarded   what is computed under a condition: nothing reads it outside of that
     reach     which elements exist at every turn of the loops
     """
 
@@ -52,7 +52,7 @@ class Share:
     def _hoisted(self, block: Block, reach: Reach) -> Block:
         done: list[Node] = []
         for node in block:
-            node = with_inner(node, partial(self._hoisted, reach=reach.within(node)))
+            node = with_blocks(node, tuple(map(self._hoisted, node.blocks, reach.inside(node))))
             if isinstance(node, Loop):
                 before, node = self._invariants(node, reach)
                 done += before
@@ -121,7 +121,7 @@ class Share:
                 node = with_inner(node, partial(_with_roots, written=names.written))
             done += names.new()
             done.append(node)
-        return tuple([with_inner(n, partial(self._shared, reach=reach.within(n))) for n in done])
+        return tuple([with_blocks(n, tuple(map(self._shared, n.blocks, reach.inside(n)))) for n in done])
 
     # what a node is
 
