@@ -10,7 +10,9 @@ from .backends.options import SAVES, unperturbed
 from .derivatives import asked_for, derive, entries_of, product, pushed, slopes
 from .differentiate import arranged, chosen, flat_size, literal
 from .errors import UnsupportedError
-from .ir import Derivative, Dtype, Function, is_scalar, moved_by, single, with_outputs
+from .expr import Ref, ref
+from .expr.names import Names
+from .ir import Derivative, Dtype, Equation, Function, Role, is_scalar, moved_by, names_of, single, with_outputs
 from .kinds import is_sparse, kind_of
 from .plan import Beside, Program, Sparse, plan
 from .records import replace
@@ -21,6 +23,7 @@ def planned(function: Function, backend: Backend, chosen: Sequence[str]) -> Prog
     """What is printed in a language; `chosen` are the inputs that a solver moves, where they are named."""
     base, operation = backend.over or backend, backend.options.operation
     every = backend.options.checkpoint
+    function = _exact(function) if backend.narrow else function
     program = plan(derive(function), base.dialect, backend.style, base.calls, operation, every)
     if backend.again:
         arrays = plan(derive(function), backend.again, operation=SAVES["minimal"])
@@ -36,6 +39,24 @@ def planned(function: Function, backend: Backend, chosen: Sequence[str]) -> Prog
     named = [name for name in named if name not in PAIR or not options.pair]
     program = replace(program, pair=options.pair, beside=tuple(_beside(function, name, backend) for name in named))
     return _strict(program) if options.strict_domain else program
+
+
+def _exact(function: Function) -> Function:
+    """The function with each output that is a maximum as a copy of that: backward asks which elements are equal to it, and
+    none is to what is rounded to half precision."""
+    taken = Names(names_of(function))
+    maxima = (e for e in function.statements if e.target in function.outputs and e.reduce in ("max", "min") and e.plain)
+    computed = (e for e in maxima if not (isinstance(e.body, Ref) and e.body.name in function.inputs))
+    names = {e.target: f"{e.reduce}_{e.target}" for e in computed}
+    names = {output: taken.new(name) for output, name in names.items()}
+    statements, last = list[Equation](), {e.target: e for e in function.statements}
+    for e in function.statements:
+        name = names.get(e.target)
+        statements.append(e if name is None else replace(e, target=name))
+        if name is not None and e is last[e.target]:
+            statements.append(Equation(e.target, e.subscripts, "none", ref(name, *e.subscripts), e.shown))
+    copies = [replace(function.table[output], name=name, role=Role.LOCAL) for output, name in names.items()]
+    return replace(function, tensors=(*function.tensors, *copies), statements=tuple(statements)) if names else function
 
 
 def _strict(program: Program) -> Program:

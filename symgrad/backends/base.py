@@ -53,6 +53,7 @@ class Backend(ABC):
     over      the language whose files it calls: it is planned as that one, and prints a file beside them
     again     the language of arrays in which backward is printed once more, for whoever differentiates gradients
     calls     the functions of whole matrices that it has words for; None if it has all of them
+    narrow    whether results may be stored in another type than that in which they are computed, and be read so
     """
 
     name: str
@@ -66,6 +67,7 @@ class Backend(ABC):
     over: Backend | None = None
     again: str = ""
     calls: Collection[str] | None = None
+    narrow = False
 
     def __init__(self, options: Options = DEFAULT) -> None:
         self.options = options  # what it is asked to print

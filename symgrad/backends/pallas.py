@@ -45,6 +45,7 @@ class Pallas(Jax):
     forward_mode = False
     style = "loops"
     calls = frozenset[str]()
+    narrow = True
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:
         """The file as a tree."""

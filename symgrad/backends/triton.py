@@ -55,6 +55,7 @@ class Triton(PythonLanguage):
     executed = "numpy"
     style = "loops"
     calls = frozenset[str]()
+    narrow = True
     again = "torch"
 
     def module(self, program: Program, header: Sequence[str]) -> py.Module:

@@ -325,6 +325,22 @@ def test_how_many_rows_a_chunk_has(wide, narrow, rows, chunk):
     assert module_from(f"chunk_{path}", text)._chunk(rows, wide, narrow) == chunk
 
 
+@pytest.mark.parametrize("text", [
+    "f(x[n,k]): out[j] = max[i](tanh(x[i,j]))",
+    "f(x[n,k], w[k,m]): h[i,j] = sum[p](x[i,p]*w[p,j]); out[j] = min[i](h[i,j])",
+])  # fmt: skip
+def test_a_maximum_is_one_in_half_precision(text, rng):
+    """What backward compares is not what was rounded to be returned."""
+    one = sg.load(text, to="triton", check=False)
+    given = [rng.normal(size=(5, 5)).astype(np.float16) for _ in sg.parse(text).inputs]
+    found = []
+    for real in (np.float16, np.float32):
+        out, saved = one.forward(*(x.astype(real) for x in given))
+        found.append(one.backward(saved, np.ones_like(out)))
+    for half, single in zip(*found, strict=True):
+        np.testing.assert_allclose(half, single, rtol=2e-3, atol=2e-3)
+
+
 SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9)
 SHAPES = {
     "gelu": lambda n: [(n,)],
