@@ -42,8 +42,8 @@ def planned(function: Function, backend: Backend, chosen: Sequence[str]) -> Prog
 
 
 def _exact(function: Function) -> Function:
-    """The function with each output that is a maximum as a copy of that: backward asks which elements are equal to it, and
-    none is to what is rounded to half precision."""
+    """The function with each output that is a maximum as a copy of that: backward asks which elements are equal to it,
+    and none is to what is rounded to half precision."""
     taken = Names(names_of(function))
     maxima = (e for e in function.statements if e.target in function.outputs and e.reduce in ("max", "min") and e.plain)
     computed = (e for e in maxima if not (isinstance(e.body, Ref) and e.body.name in function.inputs))

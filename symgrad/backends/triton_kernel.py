@@ -348,7 +348,7 @@ class KernelText:
             tree = call("tl.where", mask, tree, NEUTRAL[e.reduce])
         if not self.lanes.several:
             return call(f"tl.{e.reduce}", tree, axis=py.integer(0))
-        if along.keys() <= {*reduced} | (along.keys() - self.elements.span_with_loaded(e.body)):
+        if along.keys() <= {*reduced} | (along.keys() - self.elements.span_with_loaded(e.body, *where)):
             return call(f"tl.{e.reduce}", tree)
         for i in reduced:
             place = py.integer(list(along).index(i))

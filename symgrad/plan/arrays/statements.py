@@ -136,7 +136,8 @@ class _Builder:
         speller = Speller(self.tensors, self.sizes, borders.pads, ties, harmless, plain, library)
         contracted = {k for k, e in enumerate(equations) if speller.contracted(e)}
         whole = {name for s in self.steps for name in _written_in_turns(s)}
-        whole |= {e.target for e in equations if e.matrix is not None} | self.scans.keys()
+        whole |= {e.target for e in equations if e.matrix is not None or not e.fills(self.tensors[e.target])}
+        whole |= self.scans.keys()
         fixed = {*fixed, *bordered, *whole}
         speller.kept = kept_axes(equations, speller.values, contracted, fixed, given, speller.axes)
         self.kept = speller.kept
