@@ -306,4 +306,12 @@ MENDED = {
     "a mean of integers": "f(x[n,k], t[n,k]: int): out[j] = mean[i](t[i,j])*x[0,j]",
     "a recurrence of what another has computed": "f(x[n,k]): "
         "a = exponential_moving_average(2*x, 0.5); out = exponential_moving_average(a, 0.25)",
+    "a softmax of which rows are moved on": "f(x[n,k], y[n,k]): "
+        "s = softmax(x); out[i,j] = where(i > 0, s[i-1,j], y[i,j])",
+    "a sum that is saved where an input is given": "f(x[n,k], b[k]?): s[0,j] = 0; s[i+1,j] = x[i,j]; "
+        "h[i,j] = s[i+1,j]*x[i,j]; g[i,j] = h[i,j]/(1 + sum[p](x[p,j]**2)); y = given(b, g*b, h); "
+        "out[j] = max[i](y[i,j])",
+    "what all gradients need where an input is absent": "f(x[n,k], gain[k], shift[k]?, b[k]?): "
+        "h = batch_norm(x, gain, shift); s[0,j] = gain[j]; s[i+1,j] = h[i,j]; g[i,j] = s[i+1,j]*h[i,j]; "
+        "y = given(b, x*b, g); out[j] = max[i](y[i,j])",
 }

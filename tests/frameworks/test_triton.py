@@ -43,6 +43,8 @@ TEXTS = {
     "kept": "kept(x[...], keep[...]: bool; p=0.5) = where(keep, x/(1 - p), 0)",
     "moved": "moved(x[n,k], y[n,k])[i,j] = where(i > 0, x[i-1,j], y[i,j])",  # a row of grad_x is written by nobody
     "share": "share(x[n,k], keep[n,k]: bool): out[i,j] = x[i,j]*(keep[i,j] - mean[p](keep[p,j]))",
+    "ties": "ties(x[n,k], gain[k], shift[k]): y = layer_norm(x, gain, shift); out[j] = max[i](y[i,j])",
+    "attended": "attended(x[n,k], y[n,k]): out = mean(causal_attention(2*y, 2*y, x))",
     "both_ways": "both_ways(x[n,k]): y[i,j] = max[p](x[p,j])*x[i,j]; out[i] = sum[q](exp(y[i,q] - max[r](y[i,r])))",
 }
 
@@ -65,8 +67,8 @@ def test_kernels_agree_and_are_operators(name):
 
 @pytest.mark.parametrize(
     "name",
-    "columns picked added added_of_rows added_twice rounded normal kept moved share both_ways scaled_matrix mse_loss "
-    "binary_cross_entropy batch_norm cross_layer product".split(),
+    "columns picked added added_of_rows added_twice rounded normal kept moved share ties attended both_ways "
+    "scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer product".split(),
 )
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})

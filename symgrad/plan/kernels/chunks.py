@@ -63,10 +63,10 @@ def in_turns(program: Program, procedure: Procedure) -> tuple[tuple[Choice, ...]
     """
     groups = {name: item.equations for item in procedure.steps for name in item.targets}
     found = chunks(groups, procedure.chunked) if procedure.chunked else None
-    if found is None:
+    inside = [s for s in procedure.steps if found is not None and s.targets[0] in found.kinds]
+    if found is None or not procedure.planes.keys().isdisjoint(_read(inside)):  # which are never stored
         return launches(program, procedure), None, ()
     kept = {*procedure.returns, *(program.saved if procedure is program.forward else ())}
-    inside = [s for s in procedure.steps if s.targets[0] in found.kinds]
     behind = [s for s in procedure.steps if s.targets[0] in found.behind]
     before = [s for s in procedure.steps if s not in inside and s not in behind]
     turn = _turn(program, procedure, found, inside, (kept | _read(behind)) & found.kinds.keys())
