@@ -11,6 +11,8 @@ from mathematics import both
 
 import symgrad as sg
 from symgrad import library
+from symgrad.declare.python.declared import Declared
+from symgrad.declare.python.numpy_functions import FUNCTIONS
 
 SIZES = {"n": 4, "m": 3, "d": 2, "e": 5}
 
@@ -122,6 +124,27 @@ def test_whole_arrays_are_what_their_elements_are(text):
 def test_letters_are_constants_where_nothing_else_has_the_name():
     assert sg.parse("f(x, e) = x*e").inputs == ("x", "e")
     assert sg.parse("f(x[n])[e] = x[e]*2").outputs == ("out",)
+
+
+CALLED = [  # functions of the library that have no namesake in NumPy, and one result
+    name
+    for name in library.__all__
+    if name not in FUNCTIONS and isinstance(getattr(library, name), Declared)
+    and len(getattr(library, name).function.outputs) == 1
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_a_function_of_the_library_takes_what_is_computed(name):
+    """Each real input twice as large, by a statement before the call."""
+    f = getattr(library, name).function
+    inputs = [f.table[n] for n in f.inputs]
+    text = str(f).partition("(")[2].partition(")")[0].partition(";")[0]
+    doubled = [t.name for t in inputs if t.dtype == "real" and not t.optional]
+    taken = [f"{t.name}_2" if t.name in doubled else t.name for t in inputs]
+    statements = "; ".join([*(f"{n}_2 = 2*{n}" for n in doubled), f"out = {name}({', '.join(taken)})"])
+    whole = sg.parse(f"f({text}): {statements}")
+    assert len(whole.table["out"].shape) == len(f.table[f.outputs[0]].shape)
 
 
 REFUSED = [
