@@ -324,13 +324,16 @@ class Segments:
         starts = by_target(edges)
         first = [self.start(kept, starts.get(kept, ())) for kept in apart]
         slopes = [n for n in self.axes if n in self.kept and n not in self.recurrent]
-        first += [begun(n) for n in (*self.axes, *mine) if (n in mine or n in self.kept) and n not in slopes]
+        # what several equations add up for a step begins anew in each segment
+        added = [n for n in mine if n in self.axes and n not in slopes and not disjoint(self.writers[n], facts)]
+        first += [begun(n) for n in (*self.axes, *mine) if (n in mine or n in self.kept) and n not in (*slopes, *added)]
         first = list({step.target: step for step in first}.values())
         if not again.isdisjoint(slopes):
             raise NoCheckpoints(f"{min(again & {*slopes})} has more elements than steps")
         states = [n for n in self.recurrent if n in self.kept]
         zero = const(0)
         turn: list[Item] = [self.handed(n, True, zero, self.segment, serves) for n in states]
+        turn += [Step(name, (), serves.get(name, ()), begins=True) for name in added]
         up = self.turn([e for e in lines if e.target in again], True, serves, facts)
         turn += [Recurrence(self.step, self.length, False, (), tuple(up), (), needed)] if up else []
         if not backward:
