@@ -182,9 +182,11 @@ class Branches:
         return any(isinstance(a, Ref) and a not in self.sizes.loops for a in chosen)
 
     def _of_turn(self, s: Expr) -> bool:
-        """Whether a subscript is made of the number of a turn. The loop asks before whether it is inside, but for what
-        is left under conditions on that number."""
-        return any(r in self.sizes.loops for r in refs(s)) and not indices(s)
+        """Whether a subscript is made of the number of a turn, and not of data. The loop asks before whether it is
+        inside, but for what is left under conditions on that number."""
+        read = refs(s)
+        of_data = any(r.name in self.tensors for r in read)
+        return any(r in self.sizes.loops for r in read) and not indices(s) and not of_data
 
 
 def _chosen(guard: Expr, value: Expr, instead: Expr) -> Expr:

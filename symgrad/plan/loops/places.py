@@ -107,7 +107,9 @@ class _Places:
                 inner, words = self._named(only.body, last, around, words)
                 return (*body[:head], replace(only, body=inner)), words
         names: dict[Expr, Local] = {}
-        certain = unconditional(*(e for n in body if not isinstance(n, Loop) for e in expressions(n)))
+        plain = [n for n in body if not isinstance(n, Loop)]
+        read = (r for r in unconditional(*(e for n in plain for e in expressions(n))) if isinstance(r, Ref))
+        certain = {s for r in (*read, *(r for n in plain for r in stores(n))) for s in r.subscripts}
         written = changed(body)
         for r in _elements(body):
             for axis, s in enumerate(reversed(r.subscripts)):
