@@ -162,7 +162,7 @@ def _better(
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     with np.errstate(all="ignore"):
         sample = Sample(body, leaves, well_scaled, given, guards=guards)
-        if not sample.kinds or not sample.reached:
+        if not sample.kinds:
             return None
         found = _Search(body, sample, well_scaled, free, gain).winner()
         if found is None:
@@ -234,6 +234,8 @@ class _Search:
         self.differences = differences_first(lambda t: isinstance(t, Ref) and t.name not in moderate)
         self.fractions = transformer(one_fraction)
         self.own = {*values(body)}
+        divided = [n.args[1] for n in self.own if operator(n) == "div"]
+        self.bare_divisors = {base_of(d)[0] for below in divided for d in factors(below)[0]}
         self._zeros: dict[Expr, Any] = {}
         self.was = sample.lost(body)
         self.means_were = sample.means(self.was)
@@ -268,7 +270,9 @@ class _Search:
 
     def printed(self, text: Expr) -> Expr:
         """With a guard around each divisor that is 0 where one was guarded, or where nothing was divided by and the
-        quotient is 0/0."""
+        quotient is 0/0. Where no point tells when a guard holds, all divisors have one that had none bare."""
+        if not self.sample.reached:
+            return transform(text, self.guard_all)
         return transform(text, self.guard) if (self.divides_by_zero(text) & self.guarded_at).any() else text
 
     def guard(self, node: Expr) -> Expr:
@@ -281,6 +285,15 @@ class _Search:
             guarded = vanishes.any() and (self.sample.guards or not (vanishes & (doubles.of(over) != 0)).any())
             below.append(nonzero(base) ** k if guarded else d)
         return over / product(below)
+
+    def guard_all(self, node: Expr) -> Expr:
+        if operator(node) != "div":
+            return node
+        below = map(base_of, factors(node.args[1])[0])
+        return node.args[0] / product(d**k if self.stays_bare(d) else nonzero(d) ** k for d, k in below)
+
+    def stays_bare(self, divisor: Expr) -> bool:
+        return is_exact(divisor) or divisor in self.bare_divisors or unguarded_divisor(divisor) is not None
 
     def confirms(self, form: Expr) -> bool:
         """Whether a form that was chosen at other points is good at these."""
