@@ -91,7 +91,6 @@ exp(a)/(b + exp(a))**2 -> 1/(b*exp(-a/2) + exp(a/2))**2
 exp(a)/(b + c*exp(a))**2 -> 1/(b*exp(-a/2) + c*exp(a/2))**2
 exp(a)/(b + c*exp(a)**2) -> 1/(b*exp(-a) + c*exp(a))
 exp(a)/expm1(a) -> -1/expm1(-a)
-expm1(a + b)/(expm1(a)*expm1(b)) -> 1 + 1/expm1(a) + 1/expm1(b)
 exp(a)/expm1(a)**2 -> 1/(4*sinh(a/2)**2)
 exp(a)*expm1(b) -> exp(a + b) - exp(a)
 expm1(2*a)*exp(-a) -> 2*sinh(a)
@@ -247,7 +246,6 @@ a/(b + c) -> 1/(b/a + c/a)
 1/(a*b) -> (1/a)*group(1/b)
 a/b -> group(a/b)
 a**2/b**2 -> group(a/b)**2
-a**2*b**2 -> group(a*b)**2
 a**b*c**(-b) -> group(a/c)**b [large b]
 a**2/b -> a*group(a/b)
 a**4/b -> a**2*group(a**2/b)

@@ -297,7 +297,9 @@ class _Search:
 
     def confirms(self, form: Expr) -> bool:
         """Whether a form that was chosen at other points is good at these."""
-        return self.worth(form, self.price(self.sample.lost(form), form), LONGER) and self.sample.equal(form, self.body)
+        price = self.price(self.sample.lost(form), form)
+        good = self.worth(form, price, LONGER) or self.shortens(form, price)
+        return good and self.sample.equal(form, self.body)
 
     def lost(self, t: Term) -> Any:
         if t not in self._lost:
@@ -363,6 +365,10 @@ class _Search:
             return True
         return price < self.before and saved >= self.gain + BOUGHT * min(most, max(0, count - self.length))
 
+    def shortens(self, form: Expr, price: float) -> bool:
+        """Whether a form is to stand in place of what nobody wrote: it is shorter, and costs less."""
+        return self.gain < GAIN and operations(form, self.free) < self.length and price < self.before - NEARLY
+
     def saved(self, before: Any, after: Any, most: float = RANGE) -> float:
         """The bits that are saved at points of the kind that gains most of those that people have, or all over the
         range, which counts as `most`."""
@@ -402,7 +408,14 @@ class _Search:
         worthy = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
         found = next(worthy, None)
         whole = self.by_side(self.body if found is None else found)
-        return found if whole is None else whole
+        found = found if whole is None else whole
+        return self.shorter() if found is None else found
+
+    def shorter(self) -> Expr | None:
+        """The cheapest form that is to stand in place of what nobody wrote, as it is shorter, too."""
+        ranked = sorted(self.pool, key=lambda t: (self.cost(t), t.size))
+        found = (t for t in ranked if self.shortens(self.form(t), self.cost(t)))
+        return next((self.form(t) for t in found if self.sample.equal(self.form(t), self.body)), None)
 
     def first_choice(self) -> Expr:
         """The best of what is worth it, or the form that is there; where several are nearly as good, the one that has
