@@ -367,7 +367,7 @@ class _Search:
 
     def shortens(self, form: Expr, price: float) -> bool:
         """Whether a form is to stand in place of what nobody wrote: it is shorter, and costs less."""
-        return self.gain < GAIN and operations(form, self.free) < self.length and price < self.before - NEARLY
+        return self.gain < GAIN and operations(form, self.free) < self.length and price < self.before - BETTER
 
     def saved(self, before: Any, after: Any, most: float = RANGE) -> float:
         """The bits that are saved at points of the kind that gains most of those that people have, or all over the
