@@ -313,9 +313,10 @@ CANCELLED = {
     },
     "atan2(sqrt(s), sqrt(x))": {"grad_s": "grad_output[...] / (2 * (s[...] + x[...])) * sqrt(x[...]) / sqrt(s[...])"},
     "atan2(sqrt(x), x - 1)": {
-        "grad_x": "grad_output[...] * (0.5 * (x[...] - 1) / sqrt(x[...]) - sqrt(x[...])) \
-/ where(x[...] + (x[...] - 1)**2 == 0, 1, x[...] + (x[...] - 1)**2)"
+        "grad_x": "-grad_output[...] * (x[...] + 1) \
+/ (2 * sqrt(x[...]) * where(x[...] + (x[...] - 1)**2 == 0, 1, x[...] + (x[...] - 1)**2))"
     },
+    "atan2(sinh(s), cos(x))": {"grad_x": "grad_output[...] * inversion(sinh(s[...]), cos(x[...])) * sin(x[...])"},
     "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] * inversion(s[...], x[...]) / hypot(s[...], x[...])"},
     "sqrt(k**2 + s**2 - 2*k*s*cos(x))": {
         "grad_k": "grad_output[...] * (k[...] - s[...] + 2 * s[...] * sin(x[...] / 2)**2) / out[...]",

@@ -89,6 +89,7 @@ exp(a) + exp(-a) - 2 -> 2*coshm1(a)
 exp(a)/(b + exp(a)) -> 1/(1 + b*exp(-a))
 exp(a)/(b + exp(a))**2 -> 1/(b*exp(-a/2) + exp(a/2))**2
 exp(a)/(b + c*exp(a))**2 -> 1/(b*exp(-a/2) + c*exp(a/2))**2
+exp(a)/(b + c*exp(a)**2) -> 1/(b*exp(-a) + c*exp(a))
 exp(a)/expm1(a) -> -1/expm1(-a)
 exp(a)/expm1(a)**2 -> 1/(4*sinh(a/2)**2)
 exp(a)*expm1(b) -> exp(a + b) - exp(a)
@@ -161,6 +162,7 @@ sinh(a) -> expm1(2*a)/(2*exp(a))
 
 # trigonometry
 1 - cos(a) -> versin(a)
+sin(a)**2 + cos(a)**2 -> 1
 1 - cos(a)**2 -> sin(a)**2
 1 - sin(a)**2 -> cos(a)**2
 1 + cos(a) -> 2*cos(a/2)**2

@@ -162,7 +162,7 @@ def _better(
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     with np.errstate(all="ignore"):
         sample = Sample(body, leaves, well_scaled, given, guards=guards)
-        if not sample.kinds or not sample.reached:
+        if not sample.kinds:
             return None
         found = _Search(body, sample, well_scaled, free, gain).winner()
         if found is None:
@@ -234,6 +234,8 @@ class _Search:
         self.differences = differences_first(lambda t: isinstance(t, Ref) and t.name not in moderate)
         self.fractions = transformer(one_fraction)
         self.own = {*values(body)}
+        divided = [n.args[1] for n in self.own if operator(n) == "div"]
+        self.bare_divisors = {base_of(d)[0] for below in divided for d in factors(below)[0]}
         self._zeros: dict[Expr, Any] = {}
         self.was = sample.lost(body)
         self.means_were = sample.means(self.was)
@@ -268,7 +270,9 @@ class _Search:
 
     def printed(self, text: Expr) -> Expr:
         """With a guard around each divisor that is 0 where one was guarded, or where nothing was divided by and the
-        quotient is 0/0."""
+        quotient is 0/0. Where no point tells when a guard holds, all divisors have one that had none bare."""
+        if not self.sample.reached:
+            return transform(text, self.guard_all)
         return transform(text, self.guard) if (self.divides_by_zero(text) & self.guarded_at).any() else text
 
     def guard(self, node: Expr) -> Expr:
@@ -282,9 +286,20 @@ class _Search:
             below.append(nonzero(base) ** k if guarded else d)
         return over / product(below)
 
+    def guard_all(self, node: Expr) -> Expr:
+        if operator(node) != "div":
+            return node
+        below = map(base_of, factors(node.args[1])[0])
+        return node.args[0] / product(d**k if self.stays_bare(d) else nonzero(d) ** k for d, k in below)
+
+    def stays_bare(self, divisor: Expr) -> bool:
+        return is_exact(divisor) or divisor in self.bare_divisors or unguarded_divisor(divisor) is not None
+
     def confirms(self, form: Expr) -> bool:
         """Whether a form that was chosen at other points is good at these."""
-        return self.worth(form, self.price(self.sample.lost(form), form), LONGER) and self.sample.equal(form, self.body)
+        price = self.price(self.sample.lost(form), form)
+        good = self.worth(form, price, LONGER) or self.shortens(form, price)
+        return good and self.sample.equal(form, self.body)
 
     def lost(self, t: Term) -> Any:
         if t not in self._lost:
@@ -350,6 +365,10 @@ class _Search:
             return True
         return price < self.before and saved >= self.gain + BOUGHT * min(most, max(0, count - self.length))
 
+    def shortens(self, form: Expr, price: float) -> bool:
+        """Whether a form is to stand in place of what nobody wrote: it is shorter, and costs less."""
+        return self.gain < GAIN and operations(form, self.free) < self.length and price < self.before - BETTER
+
     def saved(self, before: Any, after: Any, most: float = RANGE) -> float:
         """The bits that are saved at points of the kind that gains most of those that people have, or all over the
         range, which counts as `most`."""
@@ -389,7 +408,14 @@ class _Search:
         worthy = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
         found = next(worthy, None)
         whole = self.by_side(self.body if found is None else found)
-        return found if whole is None else whole
+        found = found if whole is None else whole
+        return self.shorter() if found is None else found
+
+    def shorter(self) -> Expr | None:
+        """The cheapest form that is to stand in place of what nobody wrote, as it is shorter, too."""
+        ranked = sorted(self.pool, key=lambda t: (self.cost(t), t.size))
+        found = (t for t in ranked if self.shortens(self.form(t), self.cost(t)))
+        return next((self.form(t) for t in found if self.sample.equal(self.form(t), self.body)), None)
 
     def first_choice(self) -> Expr:
         """The best of what is worth it, or the form that is there; where several are nearly as good, the one that has

@@ -37,6 +37,7 @@ def with_cancelled(
     numbers = frozenset([*(d.name for d in function.dims), *(o.name for o in function.options)])
     well_scaled = numbers | {s for _, s in derivative.seeds}
     inlined, written = _Inlined(function), None if beside is None else _Inlined(beside.function)
+    in_stable_form = {} if written is None else _stable_forms(written, inlined, forward)
     results = [
         (ref(e.target, *e.subscripts), inlined(e.body))
         for e in derivative.primal.statements
@@ -68,11 +69,12 @@ def with_cancelled(
             form = best = _or(better(body, well_scaled, shared, DERIVED), body)
             other = None if written is None else written.body(e)
             if other is not None and other is not body:
-                again = filled_quotients(_or(better(other, well_scaled, shared, DERIVED), other), numbers)
                 forms = [best, shared_in_front(best)]
                 limits = any(isinstance(op, Filled) for op in operators(best))
-                if not limits or has_values(again, best):
-                    forms.append(again)
+                for f in dict.fromkeys((other, substitute(other, in_stable_form))):
+                    again = filled_quotients(_or(better(f, well_scaled, shared, DERIVED), f), numbers)
+                    if not limits or has_values(again, best):
+                        forms.append(again)
                 form = best = fewest(forms, other, well_scaled, shared)
             known = dict[Expr, Expr](results)
             spoken = (f for b in (best, body) for f in by_result(b, results))
@@ -104,6 +106,15 @@ def _no_index(form: Expr) -> bool:
 
 def _or(form: Expr | None, body: Expr) -> Expr:
     return body if form is None else form
+
+
+def _stable_forms(written: _Inlined, inlined: _Inlined, forward: Collection[str]) -> dict[Expr, Expr]:
+    """What values of forward are as they were written, which their gradients speak of, and in the form that they have
+    now."""
+    both = [t for t in written.locals if t in forward and t in inlined.locals]
+    pairs = ((written.locals[t], inlined.locals[t]) for t in both)
+    found = {written(a.body): inlined(b.body) for a, b in pairs if a.subscripts == b.subscripts}
+    return {a: b for a, b in found.items() if a is not b}
 
 
 class _Inlined:
