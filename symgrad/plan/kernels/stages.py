@@ -63,7 +63,7 @@ class _Stages:
     scattered  what is added up at places that are data
     stored     what must be in memory: `kept` in the end, or for the reader of another element or of a whole sum
     lanes      the indices that are in full in a program; none apart where there is
-    one_row    and nothing else: a long one is left to many programs
+    one_row    and nothing else, summed over in full: a long one is left to many programs
     sums_kept  the sums over rows, lane by lane
     apart      those that have kernels of their own: registers hold no long row of them
     """
@@ -83,7 +83,8 @@ class _Stages:
         self.order = [i for e in equations for i, _ in e.box]
         self.extents = box_of(equations)
         self.lanes = self._lanes()
-        self.one_row = bool(self.lanes) and {*self.extents} == {*self.lanes}
+        leaves = any(e.reduced and e.shown for e in equations)
+        self.one_row = bool(self.lanes) and {*self.extents} == {*self.lanes} and not leaves
         if apart and self.one_row:
             self.lanes = []
         self.parts = {s.target for s in self.steps if any(self._over_rows(e) for e in s.equations)}
@@ -213,7 +214,7 @@ class _Stages:
                 continue
             last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
             reduced = {i for i, _ in e.reduced}
-            windows = [i for r in e.reads for s in r.subscripts if not isinstance(s, Index) for i in indices(s)]
+            windows = [i for r in e.reads for s in r.subscripts if len(indices(s)) > 1 for i in indices(s)]
             own = [i for i in indices(*last) if i in reduced] or [*indices(*last)[-1:]]
             found |= dict.fromkeys((*own, *(i for i in windows if i in reduced)))
         return sorted(found, key=self._place)
