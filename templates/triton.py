@@ -8,6 +8,8 @@ _NAME = ""
 
 _BLOCK = 1024  # elements that a program has of many
 
+_LANES = 32  # lanes of a recurrence that a program has: one for each thread of a warp
+
 _LARGEST = 65536  # elements that a program can hold
 
 _SHORT = 16384  # elements of a row that registers hold; half beside sums of rows

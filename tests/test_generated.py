@@ -62,7 +62,7 @@ each_function_in_c = pytest.mark.parametrize("name", [name for name in library._
 
 ROWS = {"cross_entropy", "gelu", "layer_norm", "rms_norm", "swiglu"}
 KERNELS = {  # what there is of kernels, to be read
-    "triton": {*ROWS, "linear", "causal_attention", "linear_cross_entropy"},
+    "triton": {*ROWS, "linear", "causal_attention", "linear_cross_entropy", "linear_recurrence"},
     "pallas": ROWS,
 }
 TORCH_OVER_C = {"embedding", "layer_norm", "linear"}  # the C is there for all; the file that calls it, to be read

@@ -8,11 +8,12 @@ from functools import cached_property
 
 from ..ir import Tensor
 from ..source import python as py
-from ..source.python import Def, Given, Name, Word
+from ..source.python import Assign, Def, Given, Name, Word, bare, call
 from .python_statements import counted, named, returned, sized
 from .torch import TorchFile
 
 IN_TORCH = Word("_backward_in_torch")
+STATES = Word("_states_in_torch")
 
 
 class Again(TorchFile):
@@ -23,7 +24,16 @@ class Again(TorchFile):
 
     @cached_property
     def body(self) -> list[py.Statement]:
-        return self._body_at(4)
+        states = Assign(bare(named(self.hidden)), call(STATES, *self.arguments()))
+        return [*([states] if self.hidden else []), *self._body_at(4)]
+
+    def states(self) -> list[Def]:
+        """What computes again that forward has saved of loops, as a function of the inputs."""
+        if not self.hidden:
+            return []
+        body = [*self._computed(self.hidden), py.Return(bare(named(self.hidden)))]
+        about = ("Return what forward saves of its loops, in operations of torch.",)
+        return [Def(STATES, tuple(self.given([*self.primal.inputs, *self.options])), body, about)]
 
     def asked(self) -> list[str]:
         """The optional inputs of which it asks whether they are given."""

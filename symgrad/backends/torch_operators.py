@@ -58,7 +58,7 @@ class OperatorFile(PythonModule, ABC):
             read = {*read, *filter(again.used, self.options)}
             asked = {*asked, *again.asked()}
             order = [*self.primal.inputs, *self.primal.outputs, *self.hidden]
-            self.saved = tuple(n for n in order if n in (*program.saved, *again.program.saved))
+            self.saved = tuple(n for n in order if n in (*program.saved, *again.saved))
         self.gradient_names = dict(program.derivative.gradients)
         self.results = [*self.primal.outputs, *self.hidden]
         self.kept_options = [o for o in self.options if o in read]

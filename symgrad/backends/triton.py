@@ -12,7 +12,7 @@ from ..expr.names import Names
 from ..ir import Dtype, Tensor, covers
 from ..plan import Program
 from ..plan.arrays.half import autocast_of
-from ..plan.kernels import Kernel, Streams, Tiles, Turn, in_turns
+from ..plan.kernels import Kernel, Scan, Streams, Tiles, Turn, in_turns
 from ..plan.loops import flatten, size_names
 from ..plan.program import Procedure
 from ..records import replace
@@ -36,14 +36,15 @@ from .triton_elements import Surroundings
 from .triton_helpers import helpers
 from .triton_kernel import KernelText, is_placed, parts_of, places_of, texts, total_of
 from .triton_load import Interpreted
+from .triton_scans import ScanText
 from .triton_streams import StreamText
 from .triton_strides import Lies, batches, lies
 from .triton_tiles import TileText
 
 WARPS, STAGES = Word("warps"), Word("stages")
-BLOCK, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("kernel"), Word("real"), Word("_SHORT")
-CONSTANTS = ("_NAME", "_BLOCK", "_LARGEST", "_SHORT", "_CHUNK", "_TILE", "_TILES", "_STREAMS")
-TEXTS: Mapping[type, type[KernelText]] = {Tiles: TileText, Streams: StreamText}
+BLOCK, LANES, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("_LANES"), Word("kernel"), Word("real"), Word("_SHORT")
+CONSTANTS = ("_NAME", "_BLOCK", "_LANES", "_LARGEST", "_SHORT", "_CHUNK", "_TILE", "_TILES", "_STREAMS")
+TEXTS: Mapping[type, type[KernelText]] = {Tiles: TileText, Streams: StreamText, Scan: ScanText}
 Choice = tuple[list[KernelText], list[KernelText]]  # of short rows, and of long ones if those are others
 
 
@@ -174,6 +175,7 @@ class _File(OperatorFile):
         whole = [self.forward_operator(), self.results_maker(), self.backward_operator(), self.gradients_maker()]
         body += [own["_BLOCK"]] if "_BLOCK" in py.words_in(whole) else []
         called = py.words_in(whole)
+        body += [own["_LANES"]] if "_LANES" in called else []
         body += [own["_LARGEST"]] if "_block" in called else []
         body += [own["_SHORT"]] if "_SHORT" in called else []
         body += [own["_CHUNK"]] if "_chunk" in called else []
@@ -199,15 +201,15 @@ class _File(OperatorFile):
     def _in_torch(self, taken: Collection[Name | Word]) -> list[py.Definition]:
         """Backward in operations of torch, and what it calls, by other names where kernels call something so."""
         assert self.again is not None
-        twin = self.twin()
-        beside, _ = self.again.completed([twin], [], handwritten("torch"))
+        twin = [self.twin(), *self.again.states()]
+        beside, _ = self.again.completed(twin, [], handwritten("torch"))
         names = {h.name.name: f"{h.name.name}_in_torch" for h in beside if h.name in taken}
 
         def renamed(node: object) -> object:
             return Word(names.get(node.name, node.name)) if isinstance(node, Word) else None
 
-        parts = (respelled(p, names) if isinstance(p, py.Verbatim) else py.mapped(p, renamed) for p in (twin, *beside))
-        return [*parts] if names else [twin, *beside]
+        parts = (respelled(p, names) if isinstance(p, py.Verbatim) else py.mapped(p, renamed) for p in (*twin, *beside))
+        return [*parts] if names else [*twin, *beside]
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -259,6 +261,9 @@ class _File(OperatorFile):
             turn = self.turns[which]
             rows = {} if turn is None else {ref(turn.rows): turn.chunks.extent}
             for text in self.texts[which]:
+                if isinstance(text.kernel, Scan):
+                    found |= {*text.kernel.results} - text.kernel.filled - text.kernel.there
+                    continue
                 for step in text.kernel.steps:
                     one = {
                         e.subscripts: replace(e, where=e.where if is_placed(e) else None, when=())
@@ -400,6 +405,7 @@ class _File(OperatorFile):
         """The launch of a kernel; or of what is called so, which has its blocks already."""
         kernel = text.kernel
         there = {*self.results, *self.gradient_names.values()}
+        there |= kernel.there if isinstance(kernel, Scan) else set()
         between = [name for name in kernel.results if name not in there]  # others may read them for another gradient
         inside = id(kernel) in self.inside
         memory = [] if inside else [Assign(Name(n), self.empty(self.program.table[n], like)) for n in between]
@@ -412,11 +418,11 @@ class _File(OperatorFile):
             first, *columns = self._tiles_of(text)
             grid = Operation("mul", (rows, first)) if kernel.rows else first
         elif kernel.flat:
-            grid = call("triton.cdiv", rows, BLOCK)
+            grid = call("triton.cdiv", rows, self._elements_of(text))
         elif kernel.strided:
             lines.append(Assign(Word("programs"), call("_programs", rows, like, *columns)))
             grid = Word("programs")
-        if kernel.flat and kernel.parts:
+        if kernel.flat and any(self._by_program(kernel, n) for n in kernel.parts):
             lines.append(Assign(Word("programs"), grid))
             grid = Word("programs")
         after: list[py.Statement] = []
@@ -459,7 +465,7 @@ class _File(OperatorFile):
 
     def _by_program(self, kernel: Kernel, name: str) -> bool:
         """Whether there is one part of a sum for each program; else there is one for each row."""
-        return kernel.flat or kernel.strided and kernel.sums_all(name)
+        return not isinstance(kernel, Scan) and (kernel.flat or kernel.strided and kernel.sums_all(name))
 
     def _parts(self, text: KernelText, name: str, like: Name) -> Expression:
         """Memory for the parts of a sum."""
@@ -475,6 +481,11 @@ class _File(OperatorFile):
         """What is done about a gradient only if it is needed."""
         own = {g: n for n, g in self.gradient_names.items()}
         return [py.If(self.need(own[name]), lines)] if name in own else lines
+
+    @staticmethod
+    def _elements_of(text: KernelText) -> Word:
+        """How many elements by number a program has."""
+        return LANES if isinstance(text.kernel, Scan) else BLOCK
 
     @staticmethod
     def _size_of(block: Word) -> Word:
@@ -509,7 +520,7 @@ class _File(OperatorFile):
         positional: list[Expression] = []
         for n in text.read:
             positional += [self._argument(n, text, which), *self._strides(n, text)]
-        positional += [self._argument(n, text, which) for n in text.written]
+        positional += [self._argument(n, text, which) for n in text.written if n not in text.read]
         positional += [self._size(ref(n)) for n in text.sizes]
         positional += [Name(n) for n in text.numbers if text.around.options[n] != Dtype.REAL]
         options = {n: Name(n) for n in text.numbers if text.around.options[n] == Dtype.REAL}
@@ -518,12 +529,14 @@ class _File(OperatorFile):
         keywords |= {text.flag(g).name: self.need(own[g]) for g in text.flags}
         elements: list[Expression] = []
         for word, extent in text.blocks.items():
-            value = BLOCK if extent is None else self._size_of(word)
+            value = self._elements_of(text) if extent is None else self._size_of(word)
             keywords[word.name] = value
             elements.append(value)
         keywords |= {text.real.name: call("_kind", REAL)} if text.uses_real else {}
         if isinstance(text, TileText):
             keywords |= {"num_warps": WARPS, "num_stages": STAGES}
+        elif isinstance(text.kernel, Scan):
+            keywords |= {"num_warps": py.integer(1)}
         elif elements:
             keywords |= {"num_warps": call("_warps", py.joined("mul", elements))}
         launch = Do(call(py.Element(called or Word(text.around.name), (Word("grid"),)), *positional, **keywords))

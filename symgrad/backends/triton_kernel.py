@@ -94,7 +94,7 @@ class KernelText:
         parameters: list[Given] = []
         for n in self.read:
             parameters += [Given(pointer(n)), *(Given(Name(s)) for _, s in self.strides.get(n, ()))]
-        parameters += [Given(pointer(n)) for n in self.written]
+        parameters += [Given(pointer(n)) for n in self.written if n not in self.read]
         parameters += [Given(Name(n)) for n in self.sizes]
         parameters += [Given(Name(n), kind=CONSTANT if self.around.is_plain(n) else "") for n in self.numbers]
         parameters += [Given(Word(f"has_{n}"), kind=CONSTANT) for n in self.presence]
@@ -103,11 +103,19 @@ class KernelText:
         self.uses_real = self.real.name in words
         return Def(Word(self.around.name), tuple(parameters), body, self._about(), (JIT,))
 
+    def _described(self) -> Sequence[Step]:
+        """The steps that the text of the function says."""
+        return self.kernel.steps
+
+    def _adds(self, step: Step) -> bool:
+        """Whether a step adds to what is there."""
+        return step.target in self.kernel.added
+
     def _about(self) -> tuple[str, ...]:
         """The equations."""
         lines = [
-            line.replace(" = ", " += ", 1) if step.target in self.kernel.added else line
-            for step in self.kernel.steps for line in show_equations(step.equations)
+            line.replace(" = ", " += ", 1) if self._adds(step) else line
+            for step in self._described() for line in show_equations(step.equations)
         ]  # fmt: skip
         quotes = 3 if len(lines) > 1 else 6  # before the first, and behind it, if it is all
         return tuple(
@@ -375,12 +383,18 @@ class KernelText:
         where: Sequence[Expr] = (),
     ) -> None:
         self.written[name] = None
-        span = self.elements.span_with_loaded(*subscripts, *where)
-        mask = self.lanes.mask(span, *([self.tree.condition(conjunction(where))] if where else []))
+        address, mask = self._placed(name, subscripts, shape, where)
         options = {} if mask is None else {"mask": mask}
-        address = self.lanes.address(name, subscripts, shape)
         store = Do(call("tl.store", address, value, **options))
         self.scope.lines += self._needed(step, [*self._before(name, value, address, mask), store])
+
+    def _placed(
+        self, name: str, subscripts: Sequence[Expr], shape: Sequence[Expr], where: Sequence[Expr]
+    ) -> tuple[Expression, Expression | None]:
+        """Where an element is in memory, and which lanes have one."""
+        span = self.elements.span_with_loaded(*subscripts, *where)
+        mask = self.lanes.mask(span, *([self.tree.condition(conjunction(where))] if where else []))
+        return self.lanes.address(name, subscripts, shape), mask
 
     def _before(
         self, name: str, value: Expression, address: Expression, mask: Expression | None

@@ -209,7 +209,7 @@ class Worker:
             own["_chunk"] = _chunked if self.calls % 4 > 1 else lambda *_: 2
         larger = {name: partial(_larger, function) for name, function in taken.items()}
         own.update(larger if few and self.calls % 4 > 1 else taken)
-        own.update(_BLOCK=most, _TILE=1 if few else most, _SHORT=0 if self.calls % 2 else 16 * FEW)
+        own.update(_BLOCK=most, _LANES=most, _TILE=1 if few else most, _SHORT=0 if self.calls % 2 else 16 * FEW)
 
     def backward(self, number: int, seeds: Any, count: int, needs: Any) -> Any:
         """The gradients."""

@@ -40,6 +40,35 @@ TEXTS = {
     "normal": "normal(x) = erfc(x)*ndtr(x) + erfcx(x)",
     "tail": "tail(x) = log_ndtr(x)",  # kernels and operations of torch have a function of the same name
     "product": "product(w[m,k], x[n,k]): y[b,i] = sum[j](w[i,j]*x[b,j])",
+    "gated": """gated(x[b,n,d], a[b,n,d], s[b,d]):
+        h[i,0,j] = s[i,j]
+        h[i,t+1,j] = sigmoid(a[i,t,j])*h[i,t,j] + (1 - sigmoid(a[i,t,j]))*tanh(x[i,t,j])""",
+    "ema": "ema(x[n,d], alpha): e[0,j] = x[0,j]; e[t+1,j] = alpha*x[t+1,j] + (1 - alpha)*e[t,j]",
+    "coupled": """coupled(x[n,d], a[d]) -> y:
+        h[0,j] = 0
+        g[0,j] = 1
+        g[t+1,j] = a[j]*g[t,j] + x[t,j]*h[t,j]
+        h[t+1,j] = tanh(h[t,j] - g[t,j] + x[t,j])
+        y[t,j] = h[t+1,j]**2 + g[t,j]""",
+    "scanned": """scanned(x[b,n,d], dt[b,n,d], a[d,k], c[b,n,k]):
+        h[i,0,j,l] = 0
+        h[i,t+1,j,l] = exp(dt[i,t,j]*a[j,l])*h[i,t,j,l] + dt[i,t,j]*c[i,t,l]*x[i,t,j]
+        y[i,t,j] = sum[l](h[i,t+1,j,l])""",
+    "gates": """gates(x[n,d], f[n,d], o[n,d], u[d]) -> h:
+        c[0,j] = 0
+        h[0,j] = 0
+        c[t+1,j] = sigmoid(f[t,j] + u[j]*h[t,j])*c[t,j] + tanh(x[t,j])
+        h[t+1,j] = sigmoid(o[t,j])*tanh(c[t+1,j])""",
+    "squared": "squared(x[n,d], a[d], s): h[0,j] = s; h[t+1,j] = a[j]*h[t,j] + x[t,j]; out[j] = h[n,j]**2",
+    "paired": """paired(x[n,d], f[n,d], u[d]) -> h, c, y:
+        c[0,j] = 0
+        h[0,j] = 0
+        c[t+1,j] = sigmoid(f[t,j] + u[j]*h[t,j])*c[t,j] + x[t,j]
+        h[t+1,j] = tanh(c[t+1,j])
+        y[t,j] = c[t+1,j]*h[t,j]""",
+    "delayed": "delayed(x[n,d], s[d], a): e[0,j] = s[j]; e[t+1,j] = a*x[t+1,j] + (1 - a)*e[t,j]",
+    "backwards": "backwards(x[n,d], a[d]): h[n,i] = 0; h[t,i] = a[i]*h[t+1,i] + x[t,i]",
+    "one_lane": "one_lane(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]",
     "kept": "kept(x[...], keep[...]: bool; p=0.5) = where(keep, x/(1 - p), 0)",
     "moved": "moved(x[n,k], y[n,k])[i,j] = where(i > 0, x[i-1,j], y[i,j])",  # a row of grad_x is written by nobody
     "share": "share(x[n,k], keep[n,k]: bool): out[i,j] = x[i,j]*(keep[i,j] - mean[p](keep[p,j]))",
@@ -68,7 +97,8 @@ def test_kernels_agree_and_are_operators(name):
 @pytest.mark.parametrize(
     "name",
     "columns picked added added_of_rows added_twice rounded normal kept moved share ties attended both_ways "
-    "scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer product".split(),
+    "scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer product linear_recurrence gated ema "
+    "coupled".split(),
 )
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
@@ -378,7 +408,41 @@ def test_sizes_around_a_block(name, rng):
                     np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {size}")
 
 
-TOGETHER = {  # a sum over rows that is no row's of a softmax beside it; and planes of what is computed of one tensor
+RECURRENCES = (
+    "linear_recurrence exponential_moving_average cumprod gated ema coupled scanned gates squared paired delayed "
+    "backwards one_lane".split()
+)
+
+
+@pytest.mark.parametrize("name", RECURRENCES)
+def test_turns_around_a_block(name, rng):
+    """No turns, one, and some; no lanes, and a block that has some more than there are."""
+    f = declared(name)
+    primal, both = sg.vjp(f).primal, [sg.load(f, to=to, check=False) for to in ("triton", "numpy")]
+    for n, d in ((0, 3), (1, 1), (2, 5), (5, 9), (7, 0), (4, 20)):
+        if name == "ema" and not n:
+            continue  # there is no first row
+        extents = {"n": n, "d": d, "b": 2, "k": 3, "m": 2}
+        inputs = [rng.standard_normal([extents.get(str(s), n) for s in primal.table[x].shape]) for x in primal.inputs]
+        inputs = [0.1 * x if name == "cumprod" else x for x in inputs]
+        results = []
+        for one in (*both, both[0]):
+            out, saved = one.forward(*inputs)
+            outs = out if isinstance(out, tuple) else (out,)
+            seeds = [np.cos(np.arange(o.size)).reshape(o.shape) for o in outs]
+            results.append((*outs, *one.backward(saved, tuple(seeds) if len(seeds) > 1 else seeds[0])))
+        for result in (results[0], results[2]):
+            for a, b in zip(result, results[1], strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13, err_msg=f"{name} {n} {d}")
+
+
+def test_a_recurrence_and_all_that_is_computed_of_it_is_one_kernel():
+    for name in ("linear_recurrence", "gated", "exponential_moving_average", "coupled", "gates"):
+        ((_, text),) = sg.generate(declared(name), to="triton", check=False).items()
+        assert text.count("@triton.jit\ndef _forward_kernel(") == text.count("@triton.jit\ndef _backward_kernel(") == 1
+
+
+TOGETHER = {  # sums over rows beside what is no row's; and planes of what is computed of one tensor
     "sums": """sums(x[n,d], y[n,e,h,c], b[h,c]) -> p, q:
         p[i,j] = exp(x[i,j]) / sum[k](exp(x[i,k]))
         q[i,r,u,v] = y[i,r,u,v] + b[u,v]""",
@@ -390,6 +454,8 @@ TOGETHER = {  # a sum over rows that is no row's of a softmax beside it; and pla
         s[i,j] = sum[u](q[i,u]*k[j,u])
         w[i,j] = exp(s[i,j]) / sum[p](exp(s[i,p]))
         out[i,u] = sum[j](w[i,j]*v[j,u])""",
+    "shifted": "shifted(x[n,d], a[d]): out[t:n-1,i] = a[i]*x[t+1,i]**2",
+    "shares": "shares(x[n,d], b[d]): out[i,j] = b[j]*exp(x[i,j]) / sum[k,l](exp(x[k,l]))",
 }
 
 
@@ -453,7 +519,13 @@ def test_reductions_that_follow_each_other_take_one_walk(formula, monkeypatch):
 
 REFUSED = {
     "f(x[n,k], y[m,k])[i,j] = sum[l](abs(x[i,l] - y[j,l]))": "many times, and is no product of two.* --to torch",
-    "f(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]": "are a recurrence, and triton has no loop over time",
+    "f(x[n,d], w[d,d]): h[0,i] = 0; h[t+1,i] = tanh(sum[j](w[i,j]*h[t,j]) + x[t,i])": (
+        "sums or products in a turn, as .* triton has loops over time for states of one lane each. Print torch"
+    ),
+    "f(x[n,d]): h[0,i] = 0; h[t+1,i] = h[t,d-1-i] + x[t,i]": "a recurrence with another lane, or more than one turn",
+    "f(x[n]): h[0] = 0; h[1] = 1; h[t+2] = h[t+1]*h[t] + x[t]": "a recurrence with another lane, or more than one turn",
+    "f(x[n,d], k[n,d]: int): h[0,i] = 0; h[t+1,i] = h[t,i] + x[k[t,i],i]": "places in a turn that are data",
+    "f(x[n,m]): h[0,j] = x[0,j]; h[i+1,0] = x[i+1,0]; h[i+1,j+1] = h[i,j+1] + h[i+1,j]*x[i,j]": "a loop over",
     "f(x[n]): out[i:n-1] = (x[i+1] - x[i])**2": "several rows add to one element in more than one term, as grad_x",
     "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "triton has no kernel of rows of several kinds",
     "f(x, y) = x**y": "triton has no function pow",
@@ -610,6 +682,15 @@ MISTAKES = (  # in what, what stands there, and what stands there now
     ("linear_cross_entropy", "stop = min(first + chunk, n)", "stop = min(chunk, n)"),
     ("linear_cross_entropy", "x[first:stop]", "x"),
     ("linear_cross_entropy", "logits_target[first:stop]", "logits_target"),
+    ("linear_recurrence", "state = decay * state + x", "state = decay * x + x"),
+    ("linear_recurrence", "tl.store(state_ptr + i, state, mask=mask)", ""),
+    ("linear_recurrence", "(t + 1) * d + i, state, mask=mask)", "(t + 1) * d + i, state)"),
+    ("linear_recurrence", "grad_decay += ", "grad_decay = "),
+    ("linear_recurrence", "for t in range(n):", "for t in range(1, n):"),
+    ("linear_recurrence", "range(n - 1, -1, -1)", "range(n - 1, 0, -1)"),
+    ("linear_recurrence", "grad_output + grad_state_total * decay", "grad_state_total * decay"),
+    ("ema", "grad_alpha_parts.sum(dim=0)", "grad_alpha_parts.amax(dim=0)"),
+    ("coupled", "h = h_next", "h = h"),
     *(
         pytest.param(*row, marks=pytest.mark.longest)  # told by the last of the points
         for row in (

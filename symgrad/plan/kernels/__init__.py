@@ -9,7 +9,7 @@ A kernel is a grid of programs. What is a loop in C is one of three things here:
 
 A sum over rows is one of parts: each program writes its own, and they are added up in one order. Sums of products are
 computed in tiles instead (`tiles`), and what reduces their results along one of its axes in a walk (`streams`), or in
-chunks of rows (`chunks`).
+chunks of rows (`chunks`). A recurrence of elements is a loop in each program, with a block of lanes (`scans`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .axes import named_alike
 from .chunks import Turn, in_turns
 from .data import Kernel, Walk
 from .products import Product, product_of
+from .scans import Scan
 from .stages import Choice, kernels, picks
 from .streams import Streams
 from .tiles import Tiles

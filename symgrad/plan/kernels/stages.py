@@ -213,7 +213,7 @@ class _Stages:
                 continue
             last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
             reduced = {i for i, _ in e.reduced}
-            windows = [i for r in e.reads for s in r.subscripts if not isinstance(s, Index) for i in indices(s)]
+            windows = [i for r in e.reads for s in r.subscripts if len(indices(s)) > 1 for i in indices(s)]
             own = [i for i in indices(*last) if i in reduced] or [*indices(*last)[-1:]]
             found |= dict.fromkeys((*own, *(i for i in windows if i in reduced)))
         return sorted(found, key=self._place)

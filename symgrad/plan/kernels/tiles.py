@@ -13,10 +13,11 @@ from functools import reduce
 from ...expr import Const, Expr, Index, apply
 from ...ir import Box, Equation
 from ...records import dataclass, replace
-from ..program import Procedure, Program, Step
+from ..program import Item, Procedure, Program, Recurrence, Step
 from .axes import named_alike
 from .data import Kernel, box_of
 from .products import Product, product_of
+from .scans import scan
 from .stages import Choice, kernels, picks
 from .streams import Planes
 
@@ -61,12 +62,40 @@ def launches(program: Program, procedure: Procedure, kept: Collection[str] = ())
     """
     kept = {*kept} or {*procedure.returns, *(program.saved if procedure is program.forward else ())}
     items = [item for item in procedure.steps if isinstance(item, Step)]
-    if len(items) < len(procedure.steps) or not any(map(_is_tiled, items)):
+    if len(items) < len(procedure.steps):
+        return tuple(_around_loops(program, procedure, kept))
+    if not any(map(_is_tiled, items)):
         return kernels(program, procedure, kept)
     named = {i.name for e in procedure.equations for i, _ in e.box}
     alike = named_alike(items, program.names - named, procedure.planes)
     steps = [s for step in alike for s in _by_place(step)]
     return tuple(_in_order(program, procedure, steps, kept, Planes(steps, procedure.planes)))
+
+
+def _around_loops(program: Program, procedure: Procedure, kept: Set[str]) -> Iterator[Choice]:
+    """The kernels of recurrences, and those of what stands between them."""
+    there = set[str]()
+    waiting = [*procedure.steps]
+
+    def some(items: Sequence[Item], more: Collection[str] = ()) -> Iterator[Choice]:
+        own = {n for item in items for n in item.targets}
+        there.update(own)
+        if items:
+            needed = {*kept, *more, *_read(*waiting)} & own
+            yield from launches(program, replace(procedure, steps=tuple(items)), needed)
+
+    while loops := [k for k, item in enumerate(waiting) if isinstance(item, Recurrence)]:
+        before = [item for item in waiting[: loops[0]] if isinstance(item, Step)]
+        loop, waiting = waiting[loops[0]], [*waiting[loops[0] + 1 :]]
+        assert isinstance(loop, Recurrence)
+        waiting[:0] = loop.last
+        made, around = scan(program, procedure, loop, kept, there, before, waiting)
+        before = [s for s in before if s.target not in around.taken]
+        waiting = [item for item in waiting if around.taken.isdisjoint(item.targets)]
+        yield from some([*before, *around.outside], {r.name for s in made.steps for e in s.equations for r in e.reads})
+        there.update(made.results)
+        yield ((made,), ())
+    yield from some(waiting)
 
 
 def _in_order(
@@ -155,8 +184,8 @@ def _is_beside(step: Step, other: Step) -> bool:
     return True
 
 
-def _read(*steps: Step) -> Set[str]:
-    return {r.name for s in steps for e in s.equations for r in e.reads}
+def _read(*items: Item) -> Set[str]:
+    return {r.name for item in items for e in item.equations for r in e.reads}
 
 
 def _by_place(step: Step) -> list[Step]:
