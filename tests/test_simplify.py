@@ -143,6 +143,9 @@ TEXTS = {  # values that their authors do not name
         grad_d[i] = grad_output[i] * where((q - 1) * d[i] == q * d[i], 0.5 * (2 * q - 1), \
 where((q - 1) * d[i] > q * d[i], q - 1, q))
     """,
+    "f(x[n])[i] = x[i] + where(x[i] > 0, x[i], exp(x[i]))": """
+        grad_x[i] = where(x[i] > 0, 2 * grad_output[i], grad_output[i] + grad_output[i] * exp(x[i]))
+    """,
     "f(x[n])[i] = where(x[i] > 0, maximum(x[i], 0)*3, 0)": "grad_x[i] = where(x[i] > 0, 3 * grad_output[i], 0)",
     "f(x[n], y[n])[i] = where(x[i] < y[i], where(y[i] >= x[i], x[i]*y[i], 1/x[i]), y[i]**2)": """
         grad_x[i] = where(x[i] < y[i], grad_output[i] * y[i], 0)

@@ -33,6 +33,7 @@ from ..expr import (
     ref,
     size,
     substitute,
+    terms_of,
     transform,
     transformer,
     value_of,
@@ -192,7 +193,7 @@ def _by_branches(
     branches = [branch(body, condition, holds) for holds in (True, False)]
     for side, holds in zip(branches, (True, False), strict=True):
         found = _better(side, well_scaled, free, gain, (*given, (condition, holds)))
-        sides.append(side if found is None else found)
+        sides.append(_added_up(side) if found is None else found)
     if sides[0].key is sides[1].key:
         return sides[0]
     whole = apply("select", condition, *sides)
@@ -201,6 +202,12 @@ def _by_branches(
     dear = None if whole is body or longer < 0 else (whole, gain + BOUGHT * longer)
     found = fewest(forms, body, well_scaled, free, given, dear)
     return None if found is body else found
+
+
+def _added_up(side: Expr) -> Expr:
+    """What a condition leaves of a sum, terms that are equal as one."""
+    terms = [t for t, _ in terms_of(side)]
+    return expression(term_of(side)) if len({*terms}) < len(terms) and known(side) else side
 
 
 def _beside_branches(body: Expr, well_scaled: frozenset[str], free: frozenset[Expr], gain: float, given: Given) -> Expr:
