@@ -2,6 +2,7 @@
 
     python docs/make_hunted.py scalars 300 --seed 1               # in NumPy and C
     python docs/make_hunted.py affine 50 --seed 1 --to torch,jax
+    python docs/make_hunted.py programs 50 --seed 1 --options checkpoint=sqrt
     python docs/make_hunted.py                                    # the table of what is kept
 
 What came of a formula is kept in build/hunted, a line each, as soon as it is known: what was stopped goes on. Remove it
@@ -15,6 +16,7 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -36,11 +38,13 @@ KINDS = {
 LANGUAGES = {"numpy": "NumPy", "c": "C", "torch": "torch", "jax": "JAX", "triton": "Triton", "pallas": "Pallas"}
 
 
-def hunt(kind: str, count: int, number: int, languages: list[str]) -> None:
+def hunt(kind: str, count: int, number: int, languages: list[str], options: Mapping[str, object]) -> None:
     """Draw formulas until `count` of this seed were no refusals."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    kept = KEPT / f"{kind}-{number}-{'-'.join(languages)}.jsonl"
+    asked = (f"{name}={value}" for name, value in options.items())
+    kept = KEPT / f"{'-'.join((kind, str(number), *languages, *asked))}.jsonl"
     known = {line["text"]: line for line in _lines(kept)}
+    drawn: set[str] = set()
     checked = 0
 
     @seed(number)
@@ -49,18 +53,19 @@ def hunt(kind: str, count: int, number: int, languages: list[str]) -> None:
     @given(text=KINDS[kind][0]())
     def one(text: str) -> None:
         nonlocal checked
-        if checked >= count:
+        if checked >= count or text in drawn:
             return
+        drawn.add(text)
         if text not in known:
             start = time.monotonic()
-            said = {to: disagreement(text, to) for to in languages}
+            said = {to: disagreement(text, to, **options) for to in languages}
             known[text] = {"kind": kind, "text": text, "said": said, "seconds": time.monotonic() - start}
             with kept.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(known[text]) + "\n")
             for to, report in said.items():
                 if report:
-                    small = shrunk(text, lambda t, to=to: bool(disagreement(t, to)), most=20)
-                    print(f"{text}\n{to}: {small}\n{disagreement(small, to)}\n", flush=True)
+                    small = shrunk(text, lambda t, to=to: bool(disagreement(t, to, **options)), most=20)
+                    print(f"{text}\n{to}: {small}\n{disagreement(small, to, **options)}\n", flush=True)
         checked += any(s is not None for s in known[text]["said"].values())
 
     one()
@@ -96,8 +101,11 @@ if __name__ == "__main__":
     parser.add_argument("count", nargs="?", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--to", default="numpy,c")
+    parser.add_argument("--options", default="", metavar="NAME=VALUE,...", help="of sg.check, such as save=minimal")
     asked = parser.parse_args()
     if asked.kind:
-        hunt(asked.kind, asked.count, asked.seed, asked.to.split(","))
+        pairs = dict(part.split("=") for part in asked.options.split(",") if part)
+        options = {name: {"true": True, "false": False}.get(value, value) for name, value in pairs.items()}
+        hunt(asked.kind, asked.count, asked.seed, asked.to.split(","), options)
     else:
         write()

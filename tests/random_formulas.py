@@ -325,12 +325,13 @@ def hunt(strategy, to, count):
     assert not failed, f"{len(failed)} formulas fail:\n{told}"
 
 
-def disagreement(text, to):
-    """What the oracle says against a formula; None if it says nothing: a refusal, or a check that takes too long."""
+def disagreement(text, to, **options):
+    """What the oracle says against a formula, printed with options; None if it says nothing: a refusal, or a check that
+    takes too long."""
     try:
         function = sg.parse(text)
-        sg.generate(function, to=to, check=False)
-        report = sg.check(function, to=to, seconds=SECONDS)
+        sg.generate(function, to=to, check=False, **options)
+        report = sg.check(function, to=to, seconds=SECONDS, **options)
     except (DeclarationError, ShapeError, UnsupportedError):  # text that does not compile is no refusal
         return None
     except Exception as error:

@@ -33,7 +33,7 @@ ROWS = [
         "conv_transpose1d",
         [(1, 4, 6), (4, 2, 3)],
         {"output_padding": 1},
-        "needs output_padding < stride | output_padding < dilation, here output_padding = 1, stride = 1",
+        "needs output_padding < stride or output_padding < dilation, here output_padding = 1, stride = 1",
     ),
     ("adaptive_avg_pool1d", [(1, 4, 6)], {"bins": 0}, "needs bins >= 1, here bins = 0"),
     ("group_norm", [(1, 4, 6), (4,), (4,)], {"groups": 3}, "needs c % groups == 0, here c = 4, groups = 3"),

@@ -36,7 +36,7 @@ def test_a_step_of_unknown_sign_is_no_test_where_another_index_has_limits():
     """In s*i + d*r - p < h, d may be negative: i, which goes forward, has the limits, in the loop over r."""
     both = nests(flatten(plan(derive(library.conv2d), "c", "loops")), language)
     found = [{show(n.condition) for n in walk(nest.body) if isinstance(n, If)} for nest in both]
-    assert found == [{"first_j < end_j"}, {"first_j < end_j", "first_i < end_i & first_j < end_j"}]
+    assert found == [{"first_j < end_j"}, {"first_j < end_j", "first_i < end_i and first_j < end_j"}]
 
 
 def test_long_subscripts_have_names():
