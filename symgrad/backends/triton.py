@@ -223,7 +223,8 @@ class _File(OperatorFile):
 
     def _call(self) -> py.Block:
         outputs: list[Expression] = [*named(self.primal.outputs)]
-        inputs, kind = named(self.primal.inputs), autocast_of(self.primal.statements, self.primal.outputs)
+        inputs, items = named(self.primal.inputs), self.program.forward.steps
+        kind = autocast_of(self.primal.statements, self.primal.outputs, items, self.program.table)
         found = taken(self.program, self._checks, kind)
         result: Expression = call("_forward", *inputs, *named(self.options))
         if self.hidden:

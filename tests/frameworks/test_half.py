@@ -131,7 +131,7 @@ def test_autocast_of_kernels(row, torch, rng):
     try:
         ((path, text),) = sg.generate(getattr(library, row[0]), to="triton", check=False).items()
     except UnsupportedError:
-        assert row[0] in ("cumsum", "prod")
+        assert row[0] == "prod"
         return
     call = getattr(module_from(f"autocast_{path}", text), row[0])
     for kind in ("float32", "bfloat16"):

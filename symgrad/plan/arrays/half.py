@@ -10,14 +10,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from ...expr import Apply, Expr
-from ...ir import Equation
+from ...ir import Equation, Tensor
 from ...ops import OPS
 from ...ops.primitive import Primitive
 from ...records import dataclass, replace
 from ..kernels import product_of
+from ..program import Item, Recurrence
 from .below import below, children, is_array, plain_number, with_parts
 from .commands import Assign, Guard, Statement, Unpack, flat, tops
 from .guards import names_read, targets_of
+from .scans import accumulated
 from .tree import (
     EXTREMES,
     Array,
@@ -85,15 +87,20 @@ def autocast(statements: Sequence[Statement], results: Collection[str], equation
     return FLOAT32 if FLOAT32 in ends else PRODUCT if PRODUCT in kinds.values() else UNTYPED
 
 
-def autocast_of(equations: Sequence[Equation], results: Collection[str]) -> str:
-    """The same, told by the equations alone."""
+def autocast_of(
+    equations: Sequence[Equation], results: Collection[str], items: Sequence[Item], tensors: Mapping[str, Tensor]
+) -> str:
+    """The same, told by the equations alone, and by the recurrences among the items of forward."""
     kinds: dict[str, str] = {}
+    loops = (item for item in items if isinstance(item, Recurrence))
+    found_scans = ((item.targets[0], accumulated(item, tensors[item.targets[0]])) for item in loops)
+    scans = {name for name, scan in found_scans if scan is not None and scan.op is not None and _adds_up(scan.op)}
     for _ in range(2):  # what a loop computes may be read in the next turn
         for e in equations:
             found = max((kinds.get(r.name, UNTYPED) for r in e.reads), key=_rank, default=UNTYPED)
             if product_of(e) is not None:
                 found = PRODUCT
-            elif e.reduced and e.reduce not in EXTREMES:
+            elif e.reduced and e.reduce not in EXTREMES or e.target in scans:
                 found = FLOAT32
             kinds[e.target] = max(kinds.get(e.target, UNTYPED), found, key=_rank)
     listed = {e.target for e in equations if e.reduce == "none" and _listed(e.body)}
@@ -172,9 +179,14 @@ def _adds(array: Array) -> bool:
         case Reduce(kind):
             return kind not in EXTREMES
         case Scan(op):
-            return not OPS[op].integral or op == "add"
+            return _adds_up(op)
         case _:
             return isinstance(array, (MatrixCall, Einsum))
+
+
+def _adds_up(op: str) -> bool:
+    """Whether what a scan combines by it has more digits than its terms."""
+    return not OPS[op].integral or op == "add"
 
 
 def _rounds(array: Array) -> bool:
