@@ -314,4 +314,8 @@ MENDED = {
     "what all gradients need where an input is absent": "f(x[n,k], gain[k], shift[k]?, b[k]?): "
         "h = batch_norm(x, gain, shift); s[0,j] = gain[j]; s[i+1,j] = h[i,j]; g[i,j] = s[i+1,j]*h[i,j]; "
         "y = given(b, x*b, g); out[j] = max[i](y[i,j])",
+    "a state's gradient that not all gradients need": "f(x[n,k], y[n,k], gain[k]): s[0,j] = gain[j]; "
+        "s[i+1,j] = max(s[i,j], y[i,j]); h[i,j] = s[i,j]*x[i,j]; g = h*y + x; out[i,j] = g[i,j] - mean[p](g[p,j])",
+    "a choice by an optional input in a norm": "f(x[n,k], gain[k], b[k]?): "
+        "out = layer_norm(given(b, x*b, x), gain, b)",
 }

@@ -253,11 +253,12 @@ def compositions(draw, most=4):
     return f"f({', '.join(['x[n,k]', *given_to])}): out = {body}"
 
 
-# programs: several statements, each of which makes n rows and k columns of what was there before
+# programs: several statements, each of which makes n rows and k columns of what was there before; a maximum is one of
+# what is given, as rounding decides which of two numbers that are equal by an identity is the larger one
 
 STATEMENTS = (
     *("{new}[i,j] = {a}[i,j] - mean[p]({a}[p,j])", "{new}[i,j] = {a}[i,j]/(1 + sum[p]({b}[p,j]**2))"),
-    *("{new}[i,j] = max[p]({a}[p,j])*{b}[i,j]", "{new} = softmax({a}, axis=-2)", "{new} = cumsum({a}, axis=-2)"),
+    *("{new}[i,j] = max[p](x[p,j])*{a}[i,j]", "{new} = softmax({a}, axis=-2)", "{new} = cumsum({a}, axis=-2)"),
     *("{new}[i,j] = {a}[r[i],j]", "{new}[i:n,j:k] = 0; {new}[r[i],j] += {a}[i,j]", "{new}[i,j] = {a}[n-1-i,j]"),
     *("{new}[i,j] = where(i > 0, {a}[i-1,j], {b}[i,j])", "{new}[i,j] = where(j <= i, {a}[i,j], 0)"),
     *("{new}[i,j] = sum[p]({a}[i,p]*w[p,j])", "{new}[i:n,j] = sum[p](where(p <= i, {a}[p,j], 0)*{b}[p,j])"),
@@ -272,7 +273,7 @@ STATEMENTS = (
 )
 RESULTS = (
     *("out = {a}", "out = {a}; other = {b}", "out = mean({a})", "out = sum({a}*{b})", "out = cross_entropy({a}, t)"),
-    *("out = mse_loss({a}, {b})", "out[j] = max[i]({a}[i,j])", "out = {a}; other = logsumexp({a})"),
+    *("out = mse_loss({a}, {b})", "out = {a}; other = logsumexp({a})"),
 )
 
 

@@ -110,6 +110,7 @@ WHOLE = [  # of whole arrays what it is of their elements
     "given(b, 2, x)*x",
     "given(b, x*b, x) + b",
     "given(b, given(b, b*x, 1), x) + 1",
+    "exp(given(b, x*b, x)/2)",
     "where(not x > 0 or 1 < x <= 2, x, 1)",
 ]
 

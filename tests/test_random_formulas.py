@@ -41,6 +41,7 @@ FOUND = [  # what was wrong
     "f(x, z) = log(softplus(z)**2 + 1)**sigmoid(sqrt(x) + z)**2",
     "f(x, y) = 1/tanh(cosh((sqrt(sinh(log(1 + exp(x))))*(log(2 - cos(y**3)) + 1 - cos(x)))**-2))**2",
     "f(x, y) = logaddexp(where(x > y, x, log(sqrt(x)**2 + 1)), x)",
+    "f(x[n], w[k], t[n]: int): s[0] = 1; s[i+1] = where(t[i] != -100, s[i]*w[t[i]]*x[i], s[i]); out = s[n]",
 ]
 
 
@@ -48,3 +49,10 @@ FOUND = [  # what was wrong
 @pytest.mark.parametrize("text", FOUND)
 def test_what_was_found_agrees(text, to):
     assert disagreement(text, to) == ""
+
+
+@both
+def test_what_is_added_up_for_a_step_begins_anew_in_each_segment(to):
+    text = """f(x[n,k], t[n]: int): s[0,j] = 0.5; s[i+1,j] = tanh(s[i,j])*x[i,j]; h[i,j] = s[i+1,j]
+        out = cross_entropy(h, t)"""
+    assert disagreement(text, to, checkpoint="sqrt") == ""

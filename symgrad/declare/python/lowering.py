@@ -360,5 +360,5 @@ def _word(node: Node) -> str:
     """What an array is called after its operator, if it is computed by one; no sum, which is a function of Python."""
     if not isinstance(node, Value) or node.over or not isinstance(node.body, Apply):
         return ""
-    op = node.body.op
+    op = "select" if node.body.op == "given" else node.body.op
     return "total" if op == "add" else OPS[op].noun or f"{op}_value"

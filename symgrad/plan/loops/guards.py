@@ -108,8 +108,10 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
     notes: list[Node] = []
     done: list[Node] = []
     last: list[Guard] = []  # what stores elements that nobody reads
-    read = {r.name for n in walk(body) for e in expressions(n) for r in refs(e)}
-    own = {r.name for n in walk(body) if not _adds(n) for r in stores(n)}
+    elements = {r for n in walk(body) for e in expressions(n) for r in refs(e)}
+    read, set_here = {r.name for r in elements}, {r for n in walk(body) if not _adds(n) for r in stores(n)}
+    # what a turn before has stored was begun somewhere else
+    own = {r.name for r in set_here} - {r.name for r in elements if r not in set_here}
     changing = {r.name for n in walk(body) if _adds(n) for r in stores(n)}
     missing = {n for n, serves in asked.serves.items() if not serves >= wanted and n not in own}
     # what is stored under a guard and cannot wait for the end: neither can what else is stored in the same elements
