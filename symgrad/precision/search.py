@@ -419,10 +419,13 @@ class _Search:
         return self.shorter() if found is None else found
 
     def shorter(self) -> Expr | None:
-        """The cheapest form that is to stand in place of what nobody wrote, as it is shorter, too."""
-        ranked = sorted(self.pool, key=lambda t: (self.cost(t), t.size))
-        found = (t for t in ranked if self.shortens(self.form(t), self.cost(t)))
-        return next((self.form(t) for t in found if self.sample.equal(self.form(t), self.body)), None)
+        """A form that is to stand in place of what nobody wrote, as it is cheaper and shorter, too: of those that cost
+        nearly the same, the one in which fewest variables stand."""
+        short = [t for t in self.pool if operations(self.form(t), self.free) < self.length]
+        least = min((self.cost(t) for t in short if self.shortens(self.form(t), self.cost(t))), default=-math.inf)
+        near = [t for t in short if self.cost(t) <= least + NEARLY]
+        near.sort(key=lambda t: (_read(self.form(t)), self.cost(t)))
+        return next((self.form(t) for t in near if self.sample.equal(self.form(t), self.body)), None)
 
     def first_choice(self) -> Expr:
         """The best of what is worth it, or the form that is there; where several are nearly as good, the one that has
@@ -632,6 +635,14 @@ class _Search:
                 break
             kept.append(k)
         return [ranked[k] for k in kept]
+
+
+def _read(form: Expr) -> int:
+    """How often variables stand in it: once in a product with a sum, once in each term without."""
+    counts: dict[Expr, int] = {}
+    for node in values(form):
+        counts[node] = sum(counts[a] for a in node.args) if isinstance(node, Apply) else isinstance(node, Ref)
+    return counts[form]
 
 
 def _bits(means: Mapping[str, float]) -> float:
