@@ -36,11 +36,11 @@ MOST = 12  # mutants of one function in one language
 SILENT = 150  # seconds after which a mutant that says nothing is stopped
 HUNTED = """\
 [make_hunted.py](make_hunted.py) draws formulas of five kinds: scalars of 1 to 60 operations, equations with affine
-subscripts (strides, offsets, from the end, scattered), blocks of statements with reductions, conditions and loops, and, not
-in this table, compositions of library functions and programs of several statements of these, gathers and recurrences.
-Each is printed, loaded and checked in every language that is named. Formulas that are refused, or whose check takes
-longer than half a minute, are not counted. What disagreed when it was drawn was mended, checked again, and is a test:
-of tests/formulas.py, tests/test_random_formulas.py, or tests/frameworks/test_random_formulas.py.
+subscripts (strides, offsets, from the end, scattered), blocks of statements with reductions, conditions and loops,
+and, not in this table, compositions of library functions and programs of several statements of these, gathers and
+recurrences. Each is printed, loaded and checked in every language that is named. Formulas that are refused, or whose
+check takes longer than half a minute, are not counted. What disagreed when it was drawn was mended, checked again, and
+is a test: of tests/formulas.py, tests/test_random_formulas.py, or tests/frameworks/test_random_formulas.py.
 
 {figures}
 """
