@@ -318,4 +318,16 @@ MENDED = {
         "s[i+1,j] = max(s[i,j], y[i,j]); h[i,j] = s[i,j]*x[i,j]; g = h*y + x; out[i,j] = g[i,j] - mean[p](g[p,j])",
     "a choice by an optional input in a norm": "f(x[n,k], gain[k], b[k]?): "
         "out = layer_norm(given(b, x*b, x), gain, b)",
+    "an element at a place that is given": "f(x[n,m], k: int)[j] = x[j,k]**2",
+    "a row at two places that are given": "f(x[n,p,m], k: int, l: int)[i] = x[k,i,l]**2",
+    "a row at a place of data, one for all": "f(x[n,p,m], t[q]: int, k: int)[i,j] = sin(x[i,t[0],j])*x[i,k,j]",
+    "a place that is given, behind leading axes": "f(x[...,n], k: int)[...] = x[...,k]**2",
+    "a place that is given, if it is one": "f(x[n], k: int) = where(0 <= k and k < n, x[k]**2, 2)",
+    "a weight at a place of data in each turn": "f(w[m], x[n], t[n]: int, s): h[0] = s; "
+        "h[i+1] = h[i]*w[t[i]] + tanh(h[i]*w[0])*x[i]; out = h[n]",
+    "a column at a place of data in each turn": "f(w[p,m], x[n], t[n]: int, s[p]): h[0,j] = s[j]; "
+        "h[i+1,j] = h[i,j]*w[j,t[i]] + tanh(h[i,j])*x[i]; out[j] = h[n,j]",
+    "a state at a place of data in each turn": "f(w[p], x[n,p], t[n]: int, s[p]): h[0,j] = s[j]; "
+        "h[i+1,j] = h[i,t[i]]*w[j] + tanh(h[i,j])*x[i,t[i]]; out[j] = h[n,j]",
+    "a median": "f(x[n]) = median(x**2)",
 }

@@ -162,7 +162,7 @@ class Expressions:
                 return self._first_along(found, places.axis) if places is not None and places.lacks else found
             case Take(base, items):
                 return Element(tree(base), tuple(self._item(i, tree) for i in items))
-            case arrays.Along(base):
+            case arrays.Along(base) | arrays.Single(base):
                 return tree(base)
             case arrays.Permute(base, axes) if axes[0] < 0 and not last_two(axes):  # behind a pack
                 return own("moveaxis", tree(base), *map(_place, _moves(axes)))

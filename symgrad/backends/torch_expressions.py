@@ -10,7 +10,23 @@ from ..expr.sizes import count
 from ..ops import OPS, takes_arrays
 from ..plan.arrays import tree as arrays
 from ..plan.arrays.below import plain_number
-from ..plan.arrays.tree import ALL, BACK, Array, BroadcastTo, Concatenate, Copy, Diagonal, Einsum, Item, Slice, Take
+from ..plan.arrays.elements import trimmed_items
+from ..plan.arrays.tree import (
+    ALL,
+    BACK,
+    Array,
+    ArrayNode,
+    BroadcastTo,
+    Concatenate,
+    Copy,
+    Diagonal,
+    Einsum,
+    Item,
+    Single,
+    SizeOf,
+    Slice,
+    Take,
+)
 from ..source import python as py
 from ..source.python import NONE, Attribute, Call, Element, Expression, Name, Several, Word, call, integer, method, text
 from .python_expressions import (
@@ -22,6 +38,7 @@ from .python_expressions import (
     Matrix,
     all_but,
     along,
+    at_axis,
     axes_of,
     beside,
     dtype_of,
@@ -72,10 +89,8 @@ class TorchExpressions(Expressions):
         match node:
             case Take(arrays.Var(name), (first, *rest)) if name in self.rows:
                 return self._part(Element(self.rows[name], (self._item(first, tree),)), rest, tree)
-            case Take(base, items) if BACK in items or any(map(may_take_all, items)):
-                found, left = tree(base), items
-                if any(map(may_take_all, items)):
-                    found, left = self.cut(found, items)
+            case Take(base, items) if BACK in items or any(isinstance(i, Single) or may_take_all(i) for i in items):
+                found, left = self.cut(tree(base), items)
                 if BACK in left:
                     found = method(found, "flip", *map(integer, backward_axes(left)))
                     left = tuple(ALL if i == BACK else i for i in left)
@@ -141,10 +156,23 @@ class TorchExpressions(Expressions):
 
     def _part(self, found: Expression, items: Sequence[Item], tree: Child) -> Expression:
         """`found[items]`, or all of it."""
-        return found if is_all(items) else Element(found, tuple(self._item(i, tree) for i in items))
+        if is_all(items):
+            return found
+        found = Element(found, tuple(self._item(i, tree) for i in items))
+        axis = single_axis(items)
+        return found if axis is None else Element(found, at_axis(axis, integer(0)))
+
+    def _item(self, item: Item, tree: Child) -> Expression:
+        """What stands in an index; one number of data as an array of one element, as torch waits for that of none."""
+        found = super()._item(item, tree)
+        if not isinstance(item, Single):
+            return found
+        return Element(found.array, (*found.items, NONE)) if isinstance(found, Element) else Element(found, (NONE,))
 
     def cut(self, base: Expression, items: Sequence[Item]) -> tuple[Expression, tuple[Item, ...]]:
         """`base` cut along the axes where an index may be all that there is, and the rest of the index."""
+        if not any(map(may_take_all, items)):
+            return base, tuple(items)
         own = [i for i in items if i is not None]
         cuts = []
         for k, item in enumerate(own):
@@ -251,6 +279,47 @@ def may_take_all(item: Item) -> bool:
     bounds = (item.start, item.stop, item.step)
     start, stop, step = (None if e is None or not is_exact(e) else value_of(e) for e in bounds)
     return not (start or (stop or 0) < 0 or (step or 1) > 1)
+
+
+def single_axis(items: Sequence[Item]) -> int | None:
+    """The axis of one element that an index has which says one place of others, counted as in `at_axis`; None if it has
+    none, or says several places."""
+    left = [i for i in items if i is None or not isinstance(i, (Expr, SizeOf))]  # a number leaves no axis
+    places = [k for k, i in enumerate(left) if isinstance(i, ArrayNode)]
+    if not places or not all(isinstance(left[k], Single) for k in places):
+        return None
+    first, last = places[0], places[-1]
+    if len(places) <= last - first:  # a slice between two: torch puts their axis first
+        return 0
+    return last - len(left) if "..." in left[:first] else first
+
+
+def single_axes(items: Sequence[Item]) -> tuple[int, ...]:
+    """The axes with one place of data that is written to, where others stand before them: what is written has no axis
+    of one element there."""
+    places = [k for k, i in enumerate(items) if isinstance(i, Single)]
+    if single_axis(items) is None or all(isinstance(i, Single) for i in items[: len(places)]):
+        return ()
+    return tuple(k - len(items) if "..." in items[:k] else k for k in places)
+
+
+def in_front(items: Sequence[Item], axes: Sequence[int]) -> tuple[Item, ...]:
+    """An index with these axes first, without the whole axes at its end."""
+    return trimmed_items([*(items[k] for k in axes), *(i for i in items if not (axes and isinstance(i, Single)))])
+
+
+def in_front_of(tensor: Expression, axes: Sequence[int]) -> Expression:
+    """A tensor with these axes first."""
+    return _moved(tensor, axes, range(len(axes))) if axes else tensor
+
+
+def moved_back(tensor: Expression, axes: Sequence[int]) -> Expression:
+    """The tensor of which this is `in_front_of`."""
+    return _moved(tensor, range(len(axes)), axes) if axes else tensor
+
+
+def _moved(tensor: Expression, axes: Sequence[int], to: Sequence[int]) -> Expression:
+    return method(tensor, "movedim", axes_of(axes), axes_of(to))
 
 
 def backward_axes(items: Sequence[Item]) -> list[int]:

@@ -21,7 +21,16 @@ from .python_expressions import along, beside, given, is_zero
 from .python_print import flat as printed
 from .python_sizes import shape
 from .python_statements import Asked, Statements, is_negative, named
-from .torch_expressions import TorchExpressions, is_all, may_take_all, slice_of
+from .torch_expressions import (
+    TorchExpressions,
+    in_front,
+    in_front_of,
+    is_all,
+    may_take_all,
+    moved_back,
+    single_axes,
+    slice_of,
+)
 
 ZERO = Word("zero")
 
@@ -118,7 +127,10 @@ class TorchStatements(Statements):
             return self._replaced(Element(row, self.tree.items(s.items[:1])), s.items[1:], s)
         if s.name in self.seen:
             return self._replaced(Name(s.name), s.items, s)
-        return self._cut(s) if any(map(may_take_all, s.items)) else super().update(s)
+        axes = single_axes(s.items)
+        if axes or any(map(may_take_all, s.items)):
+            return self._cut(replace(s, items=in_front(s.items, axes)), in_front_of(Name(s.name), axes))
+        return super().update(s)
 
     def _scattered(self, s: Update | AddAt, places: Along) -> py.Block:
         """`name[items] += value` along one axis; what is first is added to 0, as torch.vmap has no `scatter_`."""
@@ -130,9 +142,9 @@ class TorchStatements(Statements):
             return [py.Assign(Name(s.name), method(Name(s.name), "scatter_add", *arguments))]
         return [Do(method(Name(s.name), "scatter_add_", *arguments))]
 
-    def _cut(self, s: Update) -> py.Block:
-        """`name[items] += value` where an index may be all that there is."""
-        target, rest = self.tree.cut(Name(s.name), s.items)
+    def _cut(self, s: Update, whole: Expression) -> py.Block:
+        """`whole[items] += value` where an index may be all that there is."""
+        target, rest = self.tree.cut(whole, s.items)
         value, sign = self.tree(s.value), "=" if s.first else "+="
         found: list[py.Statement] = []
         if len(f"{printed(target)}[...] {sign} {printed(value)}") + self.indent > LIMIT:
@@ -149,10 +161,13 @@ class TorchStatements(Statements):
         value, sign = s.value, "add"
         if is_negative(value) and not s.first:
             sign, value = "sub", value.args[0]
-        new = self.tree(value)
-        old = target if is_all(items) else Element(target, self.tree.items(items))
+        new, axes = self.tree(value), single_axes(items)
+        whole, items = in_front_of(target, axes), in_front(items, axes)
+        old = target if is_all(items) else Element(whole, self.tree.items(items))
         new = new if s.first else Operation(sign, (old, new))
-        return [py.Assign(target, new if is_all(items) else call("_with", target, self._index(items), new))]
+        if is_all(items):
+            return [py.Assign(target, new)]
+        return [py.Assign(target, moved_back(call("_with", whole, self._index(items), new), axes))]
 
     def add_at(self, s: AddAt) -> py.Block:
         places = along(s.items)
@@ -166,7 +181,9 @@ class TorchStatements(Statements):
         if arrays and s.name not in self.seen:
             index = Several(self.tree.items(s.items))
             return [Do(method(name, "index_put_", index, value, accumulate=Word("True")))]
-        return [py.Assign(name, call("_added", name, self._index(s.items), value))]
+        axes = single_axes(s.items)
+        whole, items = in_front_of(name, axes), in_front(s.items, axes)
+        return [py.Assign(name, moved_back(call("_added", whole, self._index(items), value), axes))]
 
     def _index(self, items: Sequence[Item]) -> Expression:
         """An index as a value."""

@@ -14,7 +14,6 @@ from unittest import mock
 
 import numpy as np
 
-from ..expr import Ref, postorder, refs
 from ..ir import Function
 from ..ops.primitive import primitives
 from ..records import replace
@@ -65,10 +64,7 @@ class TorchCalls:
         asked = [self._alone, self._unset, self._layouts, self._integers, self._promotes, self._autocast]
         asked += [] if compiled else [self._half]
         if not self.pulling and self.reals:
-            asked += [] if _read_off(self.function) else [self._batched]
-            asked += [] if _read_off(self.function) or self._calls_users() else [self._traced, self._devices]
-        elif not compiled and self.outputs and _read_off(self.function):
-            asked += [self._twice]
+            asked += [self._batched, *([] if self._calls_users() else [self._traced, self._devices])]
         elif not compiled and self.outputs:
             asked += [self._mapped]
             if not self._calls_users():
@@ -89,7 +85,7 @@ class TorchCalls:
     def elsewhere(self) -> Iterator[Fault]:
         """What is wrong on another device."""
         own = self._calls_users() or self._looks_at_numbers()
-        yield from self._faults([] if own or _read_off(self.function) or not self.outputs else [self._devices])
+        yield from self._faults([] if own or not self.outputs else [self._devices])
 
     def _calls_users(self) -> bool:
         """Whether the user's own code is called, of which nothing is known."""
@@ -387,14 +383,6 @@ class TorchCalls:
         if np.isfinite(left) and abs(left - other) <= TOLERANCE * scale and not symmetric:
             if not abs(left - right) <= 10 * TOLERANCE * scale + NOISE:
                 yield "J^T v", f"changes by {left:.12g} along a direction, and by its own backward by {right:.12g}"
-
-
-def _read_off(function: Function) -> bool:
-    """Whether an integer without axes is a subscript: torch's own `x[t]` reads that off the tensor, which the README
-    says, and so it is neither mapped nor traced, and has no other device."""
-    numbers = {n for n in function.inputs if function.table[n].dtype == "int" and not function.table[n].shape}
-    nodes = (n for e in function.statements for n in postorder(*e.expressions) if isinstance(n, Ref))
-    return any(r.name in numbers for n in nodes for r in refs(*n.subscripts))
 
 
 def _told(error: Exception) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, postorder, refs, substitute, value_of
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, refs, substitute, value_of
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, distinct, spans
-from ...ops import OPS
 from ...records import dataclass, replace
 from .affine import Extents, Linear, linear, quotient
+from .below import plain_number
 from .layout import is_pack, labels
 from .taking import packed_items, taken, whole
 from .tree import (
@@ -29,6 +29,7 @@ from .tree import (
     Reduce,
     Reshape,
     Roll,
+    Single,
     Slice,
     Take,
     Var,
@@ -41,7 +42,7 @@ from .values import Evaluator, Value
 class Point:
     """An axis that is read at one place."""
 
-    item: Expr
+    item: Expr | Single
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +168,9 @@ class Reader(Evaluator):
         if not indices(s):
             if any(r.subscripts for r in refs(s)):
                 return None
-            data = any(r.name in self.tensors for r in refs(s))  # checked before anything runs
-            if data and any(isinstance(n, Apply) and OPS[n.op].kind in ("function", "choice") for n in postorder(s)):
-                return None  # Python's own, which sizes have, would ask an array for a number
-            sure = data or self._of_turn(s) or self.sizes.inside(s, axis, extents)
+            if any(r.name in self.tensors for r in refs(s)):  # checked before anything runs
+                return Point(Single(self._subscript(s, (), extents).array))
+            sure = self._of_turn(s) or self.sizes.inside(s, axis, extents)
             return Point(s) if sure else Perhaps(Slice(None if s is ZERO else s, tidy(s + 1)))
         turned = self._turned(s, axis, extents)
         if turned is not None:
@@ -400,6 +400,8 @@ class Reader(Evaluator):
         others = [*subscripts[:place], *subscripts[place + 1 :]]
         lacks = others == [*mine]
         own = [*subscripts[:place], *mine[place : place + 1], *subscripts[place + 1 :]] == [*mine]
+        if not value.axes and not plain_number(found):
+            return Single(found)
         if not others or not (lacks or own) or not {*mine} <= {*value.axes} or isinstance(subscripts[place], Index):
             return found
         return Along(found, place - len(subscripts) if any(map(is_pack, mine)) else place, lacks)

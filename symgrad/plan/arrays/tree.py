@@ -82,6 +82,13 @@ class Along(ArrayNode):
 
 
 @dataclass(frozen=True, slots=True)
+class Single(ArrayNode):
+    """An index `base` that is one number of data: an array without axes, which torch would wait for."""
+
+    base: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Permute(ArrayNode):
     """The axes of `base` in another order; all of them reversed is the transpose. Below 0 they are the last ones, of as
     many as are named."""
@@ -324,7 +331,7 @@ class Copy(ArrayNode):
 Array = Union[
     Var, Num, SizeOf, Elementwise, Take, Permute, Reduce, Scan, MatMul, Einsum, Reshape, Range, Stack, BroadcastTo,
     Full, Real, Copy, Windows, Pad, Diagonal, Concatenate, Roll, Triangle, Places,
-    MatrixCall, Eye, PackPlaces, Along, Convolution, Wide, Narrow,
+    MatrixCall, Eye, PackPlaces, Along, Single, Convolution, Wide, Narrow,
 ]  # fmt: skip
 EXTREMES = ("max", "min", "supremum")  # kinds of reductions, of which it does not matter in which order
 PRODUCTS = (MatMul, Einsum, MatrixCall, Convolution)  # none of them is put into another
