@@ -291,3 +291,21 @@ def test_a_function_that_is_flat_at_a_point_is_not_its_series(body):
     f = declared(body)
     result = printed(f, "numpy")
     assert verified(f, result, result.load()).ok
+
+
+# formula: whether the slope of cos(r) has a value at r = 0 of its own
+DIVIDING = {
+    "f(x, y): r = sqrt(x**2 + y**2); out = x/r*cos(r)": False,
+    "f(x, y): r = sqrt(x**2 + y**2); out = cos(r)*(x + y/r)": False,
+    "f(x, y): r = sqrt(x**2 + y**2); out = x*cos(r)": True,
+    "f(x, y): r = sqrt(x**2 + y**2); out = where(r > 0, x/r, 0)*cos(r)": True,
+    "f(x, y): r = sqrt(x**2 + y**2); a = x/r; b = cos(r)": True,
+}
+
+
+@pytest.mark.parametrize("text", DIVIDING)
+def test_what_everything_divides_by_has_no_series(text):
+    f = sg.parse(text)
+    (printed_text,) = dict(sg.generate(f, to="numpy", check=False)).values()
+    assert ("cos_sqrt_x" in printed_text) == DIVIDING[text]
+    assert sg.check(f, to="c").ok

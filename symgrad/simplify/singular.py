@@ -5,6 +5,8 @@ depend on inputs. u is what stands below the line: t, w*t, sqrt(s), x - 1. What 
 is a smooth function of s itself, and becomes one of s: cos(sqrt(s)) has a slope at 0 then. The point need not be one at
 which u is 0: log(x)/(x - 1), acos(w)/sqrt(1 - w**2).
 
+Where u cannot be 0, as everything that is computed of it divides by u itself, only what loses digits near 0 is filled.
+
 A sum that cancels at such a point without a quotient, exp(x) - 1 - x, has a value there, but loses its digits near it;
 as a whole, it becomes one of u in the same way, or a form that does not cancel.
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ..expr import (
     ONE,
@@ -39,12 +41,13 @@ from ..expr import (
     terms_of,
     transform,
     value_of,
+    values,
     without_sign,
 )
 from ..expr import total as summed
 from ..expr.names import Names
-from ..ir import Equation, Function, Role, names_of
-from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, removable_at
+from ..ir import Equation, Function, Role, names_of, unconditional
+from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, loses, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
 from ..ops.row import unguarded
@@ -80,7 +83,7 @@ def with_filled(function: Function, only: Collection[str] = (), sharing: Collect
             squares[e.target] = ref(names.new(f"{e.target}_squared"), *e.subscripts)
         return ref(squares[e.target].name, *u.args)
 
-    filling = _Filling(numbers, square)
+    filling = _Filling(numbers, square, _Divided(function))
     bodies = {
         e: e.body if only and e.target not in only else filling(e.body, e.target not in sharing)
         for e in function.statements
@@ -107,13 +110,13 @@ def filled_sums(body: Expr, numbers: Collection[str]) -> Expr | None:
 
     numbers  the names of sizes and options
     """
-    found = _Filling(numbers, lambda u: None).sums(body)
+    found = _Filling(numbers).sums(body)
     return None if found is body else found
 
 
 def filled_quotients(body: Expr, numbers: Collection[str]) -> Expr:
     """`body` with the quotients in it filled that are 0/0 at a point; `numbers` as in `filled_sums`."""
-    return body if not is_short(body, LARGE) else outermost(body, _Filling(numbers, lambda u: None).quotient)
+    return body if not is_short(body, LARGE) else outermost(body, _Filling(numbers).quotient)
 
 
 def _may_divide(node: Expr) -> bool:
@@ -122,16 +125,44 @@ def _may_divide(node: Expr) -> bool:
     return operator(node) == "div" or (isinstance(exponent, Const) and exponent.value < 0)
 
 
+class _Divided:
+    """Tells what is 0 nowhere: each result that is computed of it divides by it, in whatever branch."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    @cached_property
+    def results(self) -> list[tuple[set[Expr], set[Expr]]]:
+        """Of each result, what it is computed of, and what it divides by in any case."""
+        bodies = {ref(e.target, *e.subscripts): e.body for e in self.function.elementwise.values()}
+        roots = [r for r in bodies if r.name in self.function.outputs]
+        found = []
+        for root in roots:
+            sure = unconditional(root, bodies=bodies)
+            divisors = {d for n in sure if operator(n) == "div" for d in factors(n.args[1])[0]}
+            found.append(({*values(root, bodies=bodies)}, divisors | {bodies[d] for d in divisors if d in bodies}))
+        return found
+
+    def __call__(self, u: Expr) -> bool:
+        mine = [divisors for parts, divisors in self.results if u in parts]
+        return bool(mine) and all(u in divisors for divisors in mine)
+
+
 class _Filling:
     """Fills the removable singularities of one body, from the outside inwards.
 
     numbers  the names of sizes and options: what depends on them alone is no function of an input
     square   s, where what it is given is sqrt(s)
+    never    whether what it is given is 0 nowhere
     """
 
-    def __init__(self, numbers: Collection[str], square: Callable[[Expr], Expr | None]) -> None:
-        self.numbers = numbers
-        self.square = square
+    def __init__(
+        self,
+        numbers: Collection[str],
+        square: Callable[[Expr], Expr | None] = lambda u: None,
+        never: Callable[[Expr], bool] = lambda u: False,
+    ) -> None:
+        self.numbers, self.square, self.never = numbers, square, never
 
     def __call__(self, root: Expr, sums: bool = True) -> Expr:
         if not is_short(root, LARGE):
@@ -264,7 +295,9 @@ class _Filling:
         return None
 
     def _at_origin(self, body: Expr, u: Expr) -> Expr | None:
-        return self._of(body, u) if is_removable(body) else None
+        if not is_removable(body) or self.never(u) and not loses(body, ORIGIN):
+            return None
+        return self._of(body, u)
 
     def _elsewhere(self, body: Expr, u: Expr) -> Expr | None:
         place = removable_at(body)
@@ -289,7 +322,7 @@ class _Filling:
         """cos(sqrt(s)) and the like as a function of s."""
         smooth = len(node.args) == 1 and OPS[node.op].smooth and node.op != "sqrt"
         square = self.square(node.args[0]) if smooth else None
-        if square is None:
+        if square is None or self.never(node.args[0]):
             return None
         body = apply(node.op, ROOT)
         return apply(filled(body), square) if coefficients(body) is not None else None
