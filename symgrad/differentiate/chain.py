@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ..expr import (
@@ -71,7 +71,7 @@ def reverse(
         if node.op == "mul" and node.args[0] is node.args[1]:  # of all squares in a sum, 2*g is one
             contribute(node.args[0], times(_twice(g), node.args[0], known, computed, sure))
             continue
-        for argument, partial in zip(node.args, slopes, strict=True):
+        for argument, partial in _through(node, slopes):
             if partial is None or isinstance(argument, Index):
                 continue
             partial = _with_value(partial, divisors)
@@ -83,6 +83,17 @@ def reverse(
             else:
                 contribute(argument, times(g, partial, known, computed, sure))
     return [(n, adjoint[n]) for n in order if isinstance(n, Ref) and n in adjoint and n not in bodies]
+
+
+def _through(node: Apply, slopes: Sequence[Expr | None]) -> Iterator[tuple[Expr, Expr | None]]:
+    """The arguments of an operation with their slopes; of a length of lengths those of all that it is the length of, as
+    the slope of hypot(hypot(a, b), c) is a/h in a."""
+    for argument, slope in zip(node.args, slopes, strict=True):
+        if isinstance(argument, Apply) and argument.op == node.op and OPS[node.op].associative:
+            if slope is not None and operator(slope) == "div" and slope.args[0] is argument:
+                yield from _through(argument, [a / slope.args[1] for a in argument.args])
+                continue
+        yield argument, slope
 
 
 def _with_value(slope: Expr, divisors: Container[Expr]) -> Expr:

@@ -1,16 +1,16 @@
 """Roots of sums of squares: at 0, where a norm has no slope, it is taken as 0, as that of hypot and of abs is.
 
 `x / sqrt(x**2 + y**2 + z**2)` is at most 1, and has no limit at 0; what is multiplied by it there, as in |v|*v, most
-often is 0. Without this, 0/0 would spoil a gradient that exists. A norm that is divided by, and for nothing else, is
-left alone: where it is 0, there is no value either.
+often is 0. Without this, 0/0 would spoil a gradient that exists. A norm that is divided by, and for nothing else, or by
+everything that is computed of it, is left alone: where it is 0, there is no value either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..expr import ONE, Apply, Const, Expr, Ref, postorder, value_of
-from ..ir import Function
+from ..expr import ONE, Apply, Const, Expr, Ref, postorder, substitute, value_of
+from ..ir import Divided, Function
 from ..ops.row import nonzero
 from .chain import partials_of
 
@@ -28,13 +28,18 @@ class Norms:
         for node in (n for n in nodes if isinstance(n, Apply)):
             for a in node.args:
                 self._readers.setdefault(a.name if isinstance(a, Ref) else a, []).append(node)
+        self._divided = Divided(function)
         self._told: dict[str, bool] = {}
         self._asked: dict[Expr | str, bool] = {}
 
     def partials(self, node: Apply) -> Sequence[Expr | None]:
         """The partial derivatives of an operation, finite where a norm is 0."""
-        is_norm = node.op == "sqrt" and self.are_squares(node.args[0]) and not self._divides(node)
-        return (ONE / (2 * nonzero(node)),) if is_norm else partials_of(node)
+        guarded, found = nonzero(node), partials_of(node)
+        if node.op == "sqrt" and self.are_squares(node.args[0]) and not self._divides(node):
+            found = (ONE / (2 * guarded),)
+        if not any(p is not None and guarded in postorder(p) for p in found) or not self._divided(node):
+            return found
+        return [None if p is None else substitute(p, {guarded: node}) for p in found]
 
     def are_squares(self, node: Expr) -> bool:
         """Whether it is a sum of squares times what is not negative."""

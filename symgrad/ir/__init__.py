@@ -18,6 +18,7 @@ from .data import (
 )
 from .demand import has_domain, in_place, may_be_steep, may_fail, needed_at_times, on_demand, slopes_needed
 from .digest import digest_of
+from .divided import Divided
 from .equations import (
     NEUTRAL,
     REDUCTIONS,

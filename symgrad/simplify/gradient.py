@@ -55,6 +55,7 @@ from .powers import with_powers_joined
 from .reuse import added_up, entangled, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
+from .sums import with_like_terms
 from .table import OF_INPUTS, stable_form, with_stable_slopes
 from .words import in_the_words_of_readers
 from .write import Writer
@@ -104,8 +105,8 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     gradient = noted("values of forward", gradient, with_reuse(forward, gradient, joint))
     gradient = [_asked_once(e, joint.table) for e in gradient]
     candidates = [] if entangled(gradient, LARGE) else list(_candidates(derivative, forward, gradient))
-    cleaned = Candidate(tuple(added_up(gradient, joint.table)), (), 0)
-    best = min(candidates, key=lambda c: c.cost, default=cleaned)
+    candidates = candidates or [Candidate(tuple(with_like_terms(added_up(gradient, joint.table))), (), 0)]
+    best = min(candidates, key=lambda c: c.cost)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
     found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
     final = without_copies(with_reuse((), best.equations, found.function, final=True), found)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from ..expr import (
     ONE,
@@ -41,12 +41,11 @@ from ..expr import (
     terms_of,
     transform,
     value_of,
-    values,
     without_sign,
 )
 from ..expr import total as summed
 from ..expr.names import Names
-from ..ir import Equation, Function, Role, names_of, unconditional
+from ..ir import Divided, Equation, Function, Role, names_of
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, loses, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
@@ -83,7 +82,7 @@ def with_filled(function: Function, only: Collection[str] = (), sharing: Collect
             squares[e.target] = ref(names.new(f"{e.target}_squared"), *e.subscripts)
         return ref(squares[e.target].name, *u.args)
 
-    filling = _Filling(numbers, square, _Divided(function))
+    filling = _Filling(numbers, square, Divided(function))
     bodies = {
         e: e.body if only and e.target not in only else filling(e.body, e.target not in sharing)
         for e in function.statements
@@ -123,29 +122,6 @@ def _may_divide(node: Expr) -> bool:
     """Whether a quotient or a negative power stands at `node`."""
     exponent = base_of(node)[1]
     return operator(node) == "div" or (isinstance(exponent, Const) and exponent.value < 0)
-
-
-class _Divided:
-    """Tells what is 0 nowhere: each result that is computed of it divides by it, in whatever branch."""
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-
-    @cached_property
-    def results(self) -> list[tuple[set[Expr], set[Expr]]]:
-        """Of each result, what it is computed of, and what it divides by in any case."""
-        bodies = {ref(e.target, *e.subscripts): e.body for e in self.function.elementwise.values()}
-        roots = [r for r in bodies if r.name in self.function.outputs]
-        found = []
-        for root in roots:
-            sure = unconditional(root, bodies=bodies)
-            divisors = {d for n in sure if operator(n) == "div" for d in factors(n.args[1])[0]}
-            found.append(({*values(root, bodies=bodies)}, divisors | {bodies[d] for d in divisors if d in bodies}))
-        return found
-
-    def __call__(self, u: Expr) -> bool:
-        mine = [divisors for parts, divisors in self.results if u in parts]
-        return bool(mine) and all(u in divisors for divisors in mine)
 
 
 class _Filling:
