@@ -300,6 +300,7 @@ DIVIDING = {
     "f(x, y): r = sqrt(x**2 + y**2); out = x*cos(r)": True,
     "f(x, y): r = sqrt(x**2 + y**2); out = where(r > 0, x/r, 0)*cos(r)": True,
     "f(x, y): r = sqrt(x**2 + y**2); a = x/r; b = cos(r)": True,
+    "f(x, y): r = sqrt(x**2 + y**2); out = x*cos(r) - y*sin(r)/r": True,
 }
 
 

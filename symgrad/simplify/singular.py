@@ -5,7 +5,8 @@ depend on inputs. u is what stands below the line: t, w*t, sqrt(s), x - 1. What 
 is a smooth function of s itself, and becomes one of s: cos(sqrt(s)) has a slope at 0 then. The point need not be one at
 which u is 0: log(x)/(x - 1), acos(w)/sqrt(1 - w**2).
 
-Where u cannot be 0, as everything that is computed of it divides by u itself, only what loses digits near 0 is filled.
+Where u cannot be 0, as everything that is computed of it divides by u itself even once all is filled, only what loses
+digits near 0 is.
 
 A sum that cancels at such a point without a quotient, exp(x) - 1 - x, has a value there, but loses its digits near it;
 as a whole, it becomes one of u in the same way, or a form that does not cancel.
@@ -63,6 +64,14 @@ def with_filled(function: Function, only: Collection[str] = (), sharing: Collect
     only     in the equations of these tensors; all of them, if none is named
     sharing  tensors that have parts in common with others, whose sums stay as they are
     """
+    filled = _with_filled(function, only, sharing, lambda u: False)
+    return function if filled is function else _with_filled(function, only, sharing, Divided(filled))
+
+
+def _with_filled(
+    function: Function, only: Collection[str], sharing: Collection[str], never: Callable[[Expr], bool]
+) -> Function:
+    """never  whether something is 0 nowhere"""
     numbers = {o.name for o in function.options} | {d.name for d in function.dims}
     own = {} if only else function.elementwise
     roots = {name: e for name, e in own.items() if isinstance(e.body, Apply) and e.body.op == "sqrt"}
@@ -82,7 +91,7 @@ def with_filled(function: Function, only: Collection[str] = (), sharing: Collect
             squares[e.target] = ref(names.new(f"{e.target}_squared"), *e.subscripts)
         return ref(squares[e.target].name, *u.args)
 
-    filling = _Filling(numbers, square, Divided(function))
+    filling = _Filling(numbers, square, never)
     bodies = {
         e: e.body if only and e.target not in only else filling(e.body, e.target not in sharing)
         for e in function.statements
