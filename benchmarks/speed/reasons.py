@@ -6,9 +6,9 @@ report.py prints those that still miss; one that meets its goal stays silent, an
 from .work import OURS, OURS_NUMPY
 
 BA = (
-    "Four divisions by the depth, which may be any number: the reciprocal of 1e-309 is infinite. With one of them it is "
-    "0.06 less. 1 - cos of the angle, which keeps its digits, divides once more: 0.07. Next: a range of the depth, where "
-    "the declaration has one."
+    "Four divisions by the depth, which may be any number: the reciprocal of 1e-309 is infinite. With one of them it "
+    "is 0.06 less. 1 - cos of the angle, which keeps its digits, divides once more: 0.07. Next: a range of the depth, "
+    "where the declaration has one."
 )
 UNASKED = "forward, which is run for what it saves, computes a result that nobody asked for"
 COLUMNS = (
