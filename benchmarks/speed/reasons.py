@@ -31,8 +31,8 @@ IN_C = {
     ),
     "arm": "The floor knows that a joint's gradient is a moment about its axis; ours goes back through rotations.",
     "quadrotor": (
-        f"{UNASKED.capitalize()}: a third of the instructions; and backward computes the stages of the step anew. "
-        "Next: save by cost, so that forward is not needed or the stages are kept."
+        "As much arithmetic as the floor's, one by one, where the floor's sums over the 13 states are in vectors. "
+        "Next: numbers before sums that several read."
     ),
     "quadrotor_batch": f"As at a point: {UNASKED}. Next: save by cost.",
     "softmax_ce": (
