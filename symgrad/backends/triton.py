@@ -64,6 +64,9 @@ class Triton(PythonLanguage):
         primal = program.derivative.primal
         if not program.derivative.gradients:
             raise UnsupportedError(f"{primal.name} has no input of real numbers: torch has nothing to differentiate.")
+        seeds = {seed for _, seed in program.derivative.seeds}
+        if seeds.isdisjoint(r.name for e in program.derivative.equations for r in e.reads):
+            raise UnsupportedError(f"{primal.name} depends on no input of real numbers. Print torch.")
         if own := [op.about.name for op in primitives.of(program)]:
             raise UnsupportedError(f"{primal.name} calls {listed(own)}, which triton does not know. Print torch.")
         return _File(program).module(header)

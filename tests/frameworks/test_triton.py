@@ -528,6 +528,7 @@ REFUSED = {
     "f(x[n,m]): h[0,j] = x[0,j]; h[i+1,0] = x[i+1,0]; h[i+1,j+1] = h[i,j+1] + h[i+1,j]*x[i,j]": "a loop over",
     "f(x[n]): out[i:n-1] = (x[i+1] - x[i])**2": "several rows add to one element in more than one term, as grad_x",
     "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "triton has no kernel of rows of several kinds",
+    "f(x[n], t[n]: int)[i] = t[i]": "f depends on no input of real numbers. Print torch",
     "f(x, y) = x**y": "triton has no function pow",
     "f(x[n]) = prod[i](x[i])": "triton has no prod",
 }
