@@ -10,7 +10,7 @@ import numpy as np
 from .build import NATIVE, C, blas, call, compiled, point_case
 from .measure import Case
 from .tensors import TENSORS
-from .work import BACKWARD, FORWARD, Job
+from .work import BACKWARD, FORWARD, Job, zeros
 
 Array = np.ndarray[Any, Any]
 FAST = (*NATIVE, "-ffast-math")  # so that loops call the C library's functions for vectors
@@ -43,8 +43,8 @@ def _arrays(job: Job) -> Case:
     row, (define, libraries, _) = job.row, blas()
     text = (C / f"{row.formula}.c").read_text()
     library, took = compiled(text, (*FAST, *define), (*libraries, "-lm"))
-    work = np.zeros(TENSORS[row.formula].work(*job.sizes))
-    out, gradients = np.zeros_like(job.cotangent), [np.zeros_like(job.arguments[k]) for k in row.wrt]
+    work = zeros(TENSORS[row.formula].work(*job.sizes))
+    out, gradients = zeros(job.cotangent.shape), [zeros(job.arguments[k].shape) for k in row.wrt]
     given = (*job.sizes, *job.arguments)
     return Case(
         {

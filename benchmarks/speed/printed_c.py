@@ -12,7 +12,7 @@ import numpy as np
 from symgrad import pipeline
 from symgrad.ir import Dtype, bind, extent_of, shape_of
 
-from .work import JACOBIAN, POINTS, Job, Row, declared, functions
+from .work import JACOBIAN, POINTS, Job, Row, declared, functions, zeros
 
 Array = np.ndarray[Any, Any]
 STORED = {Dtype.REAL: np.float64, Dtype.INT: np.int64, Dtype.BOOL: np.uint8}
@@ -82,7 +82,7 @@ def calls(job: Job, code: pipeline.Printed) -> Calls:
 
     def empty(name: str) -> Array:
         tensor = program.table[name]
-        return np.zeros(shape_of(tensor.shape, sizes, options), STORED[tensor.dtype])
+        return zeros(shape_of(tensor.shape, sizes, options), STORED[tensor.dtype])
 
     results = {n: empty(n) for n in dict.fromkeys([*primal.outputs, *program.saved]) if n not in inputs}
     wanted = {primal.inputs[k] for k in row.wrt}
@@ -106,7 +106,7 @@ def calls(job: Job, code: pipeline.Printed) -> Calls:
                     values.append(cotangents[p.tensor])
                 case "work":
                     room = sum(prod(extent_of(e, extents) for e in shape) for shape in function.work[p.tensor])
-                    values.append(np.zeros(room, np.int64 if p.type.of == "integer" else np.float64))
+                    values.append(zeros(room, np.int64 if p.type.of == "integer" else np.float64))
                 case _:
                     kept = saves if p.role == "saved" else not (saves and p.role == "output" and p.nullable)
                     values.append({**inputs, **results}[p.tensor] if kept else None)
