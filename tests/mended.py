@@ -330,4 +330,12 @@ MENDED = {
     "a state at a place of data in each turn": "f(w[p], x[n,p], t[n]: int, s[p]): h[0,j] = s[j]; "
         "h[i+1,j] = h[i,t[i]]*w[j] + tanh(h[i,j])*x[i,t[i]]; out[j] = h[n,j]",
     "a median": "f(x[n]) = median(x**2)",
+    "an input that is a value where another is absent": "f(x[n,k], b[k]?): h = given(b, x*b, x); out = h**2*x",
+}
+# the same, with what is saved: nothing that backward can compute, or all
+SAVED = {
+    "a sum that has a bias where one is given": "f(x[n,k], w[k,k], gain[k], b[k]?, r[n]: int): s[0,j] = gain[j]; "
+        "s[i+1,j] = tanh(s[i,j])*x[i,j]; h[i,j] = s[i+1,j]; a = linear(h, w, b); g[i:n,j:k] = 0; g[r[i],j] += a[i,j]; "
+        "out = sum[i,j](linear(g, w, b)[i,j]**2)",
+    "an input that is a value where another is absent": MENDED["an input that is a value where another is absent"],
 }

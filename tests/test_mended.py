@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mathematics import both
-from mended import MENDED
+from mended import MENDED, SAVED
 
 import symgrad as sg
 
@@ -13,4 +13,12 @@ import symgrad as sg
 @pytest.mark.parametrize("name", MENDED)
 def test_agrees_with_the_formula(name, to):
     report = sg.check(sg.parse(MENDED[name]), to=to)
+    assert report.ok, report
+
+
+@both
+@pytest.mark.parametrize("save", ["minimal", "all"])
+@pytest.mark.parametrize("name", SAVED)
+def test_agrees_whatever_is_saved(name, save, to):
+    report = sg.check(sg.parse(SAVED[name]), to=to, save=save)
     assert report.ok, report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mended import MENDED
+from mended import MENDED, SAVED
 
 import symgrad as sg
 
@@ -12,4 +12,12 @@ import symgrad as sg
 @pytest.mark.parametrize("name", MENDED)
 def test_agrees_with_the_formula(name, to):
     report = sg.check(sg.parse(MENDED[name]), to=to)
+    assert report.ok, report
+
+
+@pytest.mark.parametrize("to", ["torch", "jax"])
+@pytest.mark.parametrize("save", ["minimal", "all"])
+@pytest.mark.parametrize("name", SAVED)
+def test_agrees_whatever_is_saved(name, save, to):
+    report = sg.check(sg.parse(SAVED[name]), to=to, save=save)
     assert report.ok, report

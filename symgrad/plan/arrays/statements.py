@@ -293,8 +293,10 @@ class _Builder:
             roots[s.name] = root if root is not None else s.name
             readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in views)
             alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
+            # torch returns what it saves, and no input
+            kept = isinstance(s.value, Var) and s.value.name in inputs and s.name in self.program.saved
             ours = root is not None and (s.name in written)
-            if alias or ours or readonly and (s.name in returned or s.name in written):
+            if alias or kept or ours or readonly and (s.name in returned or s.name in written):
                 roots[s.name] = s.name
                 return Assign(s.name, Copy(s.value))
             if root is not None and s.name in returned:

@@ -88,10 +88,10 @@ def _nest(
     steps = {step.targets: step for step in again.steps}
     sequence = steps_in_sequence([again.expanded(step) for step in again.steps])
     nodes: list[Node] = []
-    owned: set[str] = set()  # what is stored under a guard
+    owned: set[str] = set()  # what is stored under guards alone
     for s in sequence:
         some = _guarded(steps[s.targets], again(order.item(steps[s.targets])), owned, {*procedure.returns})
-        owned |= {r.name for guard in some if isinstance(guard, Guard) for n in walk(guard.body) for r in stores(n)}
+        owned |= written_under(some, numbers=True).keys()
         nodes += some
     block = in_branches(nodes)
     table |= order.scratch

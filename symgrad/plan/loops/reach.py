@@ -48,13 +48,13 @@ def branches(guard: Guard, here: Guard = ALWAYS) -> tuple[Guard, Guard]:
     return body, Guard(here.wanted, (*here.when, (name, not there)), ()) if apart else here
 
 
-def written_under(block: Block) -> dict[str, list[Guard]]:
-    """The arrays that are written only if some results are wanted, or some inputs are given or are not, with the guards
-    that ask for these."""
+def written_under(block: Block, numbers: bool = False) -> dict[str, list[Guard]]:
+    """The arrays, and if asked `numbers`, that are written only if some results are wanted, or some inputs are given or
+    are not, with the guards that ask for these."""
     found: dict[str, list[Guard]] = {}
     for guard, node in _asked(block, ALWAYS):
         for r in stores(node):
-            if r.subscripts:
+            if r.subscripts or numbers:
                 found.setdefault(r.name, []).append(guard)
     return without_idle(found)
 
