@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..expr import ONE, Apply, Const, Expr, Ref, postorder, substitute, value_of
+from ..expr import ONE, Apply, Const, Expr, Ref, postorder, preorder, transformer, value_of
 from ..ir import Divided, Function
 from ..ops.row import nonzero
 from .chain import partials_of
@@ -37,9 +37,12 @@ class Norms:
         guarded, found = nonzero(node), partials_of(node)
         if node.op == "sqrt" and self.are_squares(node.args[0]) and not self._divides(node):
             found = (ONE / (2 * guarded),)
-        if not any(p is not None and guarded in postorder(p) for p in found) or not self._divided(node):
+        own = {node, *node.args}
+        parts = preorder([p for p in found if p is not None], lambda n: () if n in own else n.args)
+        if guarded not in parts or not self._divided(node):
             return found
-        return [None if p is None else substitute(p, {guarded: node}) for p in found]
+        bare = transformer(None, {a: a for a in own} | {guarded: node})
+        return [None if p is None else bare(p) for p in found]
 
     def are_squares(self, node: Expr) -> bool:
         """Whether it is a sum of squares times what is not negative."""

@@ -64,7 +64,7 @@ class _Axes:
     def __init__(self, equations: Sequence[Equation]) -> None:
         self._extents = {(k, i): extent for k, e in enumerate(equations) for i, extent in e.box}
         self._parents: dict[Place, Place] = {place: place for place in self._extents}
-        self._members: dict[Place, list[Place]] = {place: [place] for place in self._extents}
+        self._in: dict[Place, set[int]] = {place: {place[0]} for place in self._extents}  # equations, of each set
 
     def root(self, place: Place) -> Place:
         """What stands for a set."""
@@ -76,11 +76,10 @@ class _Axes:
         """Make one set of what is equally long, and in no equation twice."""
         for first, second in ((places[0], other) for other in places[1:]):
             a, b = self.root(first), self.root(second)
-            apart = {k for k, _ in self._members[a]}.isdisjoint(k for k, _ in self._members[b])
-            if a != b and apart and self._extents[a] is self._extents[b]:
+            if a != b and self._in[a].isdisjoint(self._in[b]) and self._extents[a] is self._extents[b]:
                 a, b = min(a, b, key=self._order), max(a, b, key=self._order)
                 self._parents[b] = a
-                self._members[a] += self._members.pop(b)
+                self._in[a] |= self._in.pop(b)
 
     @staticmethod
     def _order(place: Place) -> tuple[int, str]:
@@ -90,7 +89,7 @@ class _Axes:
         """An index for each set: that of its first equation, where it is free."""
         used = {*taken}
         found: dict[Place, Index] = {}
-        for place in sorted(self._members, key=self._order):
+        for place in sorted(self._in, key=self._order):
             name, _ = numbered(place[1].name, used)
             used.add(name)
             found[place] = index(name)

@@ -275,8 +275,8 @@ class _Stages:
         return all(n in done or n in here or n not in self.stored for n in self._needed(step.target))
 
     def _kernel(self, rows: Collection[Index], own: set[str], done: set[str]) -> Kernel:
-        needed = {n for target in own for n in self._needed(target)} - done
-        steps = tuple(step for step in self.steps if step.target in own | needed)
+        here = own | {n for target in own for n in self._needed(target)} - done
+        steps = tuple(step for step in self.steps if step.target in here)
         there = {i for step in steps for e in step.equations for i, _ in e.box}
         box, lanes = (
             tuple((i, self.extents[i]) for i in sorted(some, key=self._place))
