@@ -27,8 +27,8 @@ from ..expr import (
 )
 from ..ir import Equation
 
-SUMS = ("add", "sub", "neg")
-PRIME = 2**61 - 1
+SUMS = ("add", "sub", "neg")  # what terms are taken out of, as `terms_of` does
+PRIME = 2**61 - 1  # two products have one print by chance once in 10**18; their factors are compared, too
 Terms = list[tuple[Expr, int]]  # each with its sign
 
 
