@@ -106,6 +106,7 @@ class Op:
     monotone    1 where it rises with its one argument wherever it is defined, -1 where it falls
     grows       where it does as an exponential, and leaves the range of numbers: "right" at large arguments, "both" at
                 those below 0, too
+    oscillates  it has zeros without end: where its argument is computed, and large, nothing of the value is left
     series      formulas of it may be printed by their Taylor series; not where it is analytic in parts only, is slow in
                 mpmath, or is nothing that a formula is written in
     single      torch.autocast computes it in float32, and that is what it returns
@@ -141,6 +142,7 @@ class Op:
     nonnegative: bool = False
     monotone: int = 0
     grows: str = ""
+    oscillates: bool = False
     series: bool = True
     single: bool = False
     ball: Callable[..., Any] | None = None

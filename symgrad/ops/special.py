@@ -139,7 +139,7 @@ def _bessel(kind: str, order: int, value: Callable[[Any], Any], slope: Callable[
     return function(f"bessel_{twin}{order}{end}", slope,
                     lambda x: scale(x) * getattr(sympy, f"bessel{twin}")(order, x), value,
                     spell={"numpy": f"special.{twin}{order}{end}", "torch": f"torch.special.{torch}{order}", "jax": ""},
-                    series=False, **columns)  # fmt: skip
+                    series=False, oscillates=kind in ("j", "y"), **columns)  # fmt: skip
 
 
 def _at(order: int, name: str) -> Callable[[Any], Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any
 
-from ..expr import ARGUMENT, Apply, Const, Expr, Operator, Ref, is_exact, operator, values
+from ..expr import ARGUMENT, Apply, Const, Expr, Operator, Ref, is_exact, operator, terms_of, values
 from ..expr.nodes import COMPARE, OPPOSITE
 from ..later import flint, mp, mpmath, np
 from ..ops import OPS
@@ -24,6 +24,7 @@ CERTAIN = 60
 SMALLEST = -1090  # as a power of 2: it rounds to 0
 NOTHING = 6400  # hundredths of bits lost where there is no number, or one with hardly a digit right
 NORMAL = 2.0**-1022  # smaller numbers have fewer digits, and are no points of a sample
+TURNED = 2.0**53  # doubles beyond it are more than 1 apart, as angles by turns
 HARDLY = 4500  # a wrong number is no better than none
 TABLE = 1024  # units in the last place, from which on whole bits are counted
 PRACTICAL, FULL = range(-27, 10), range(-996, 996)  # binary exponents of points
@@ -168,6 +169,11 @@ class Balls:
             if _certain(value):
                 return _double(value)
         return math.nan
+
+    def turned(self, angle: Expr) -> bool:
+        """Whether it is so large that rounding moves it by more than a turn."""
+        number = self.nearest(angle)
+        return abs(number) > TURNED and bool(self.of(angle, DIGITS[1]) != number)
 
 
 @cache
@@ -370,6 +376,8 @@ class Sample:
     seed    of another sample
     guards  divisors that are 1 where they are 0: there are points of that, too; `reached` says whether of each
 
+    Where an angle, or a term of one, is rounded by more than a turn, no form has a digit, and there is no point.
+
     The points `at_zero` are those where a guard held and the formula is a number, or, without guards, those where some
     of the leaves are 0, or equal. No bits are counted at the latter.
     """
@@ -395,6 +403,8 @@ class Sample:
         extra = [("edges", at) for at in (*guarded, *roots_of_bases(body, leaves))]
         moving = [leaf for leaf in leaves if leaf.name not in well_scaled]
         origin = [(ZEROS, at) for at in zeros(leaves, moving)] if len(moving) <= MANY_LEAVES and not guards else []
+        turned = (n.args[0] for n in values(body) if isinstance(n, Apply) and OPS[n.op].oscillates)
+        angles = {term: None for angle in turned for term, _ in terms_of(angle)}
         zero = {id(at) for at in (*guarded, *(at for _, at in origin))}
         most = {**KINDS, "edges": KINDS["edges"] + len(extra), ZEROS: len(origin)}
         counts = dict.fromkeys(most, 0)
@@ -402,7 +412,7 @@ class Sample:
             if counts[kind] < most[kind]:
                 balls = Balls(at)
                 value = balls.nearest(body)
-                if not math.isnan(value) and not 0 < abs(value) < NORMAL:
+                if not math.isnan(value) and not 0 < abs(value) < NORMAL and not any(map(balls.turned, angles)):
                     counts[kind] += 1
                     kinds.append(kind)
                     truth.append(value)

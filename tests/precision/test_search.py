@@ -28,6 +28,7 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "(1 - cos(x))/sin(x)": "tan(x / 2)",
     "exp(x)/(exp(x) - 1)": "-1 / expm1(-x)",
     "log(x + 1) - log(x)": "log1p(1 / x)",
+    "sqrt(-log(1 - x))*sin(2*pi*y)": "sqrt(-log1p(-x)) * sin(2 * pi * y)",
     "sqrt(1 + x**2) - 1": "x**2 / (sqrt(1 + x**2) + 1)",
     "(1 + x)**y - 1": "compoundm1(x, y)",
     "x**y - 1": "powm1(x, y)",
