@@ -135,8 +135,10 @@ def plan(
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}
     results = {name: set[tuple[str, bool]]() for name in wanted}
     if style == "loops":  # backward is given memory for what is saved, written or not
-        readers = {name: [{*e.when} for e in backward if any(r.name == name for r in e.reads)] for name in saved}
-        results |= {name: set.intersection(*whens) for name, whens in readers.items() if whens}
+        readers: dict[str, list[set[tuple[str, bool]]]] = {}
+        for name, when in ((name, {*e.when}) for e in backward for name in {r.name for r in e.reads}):
+            readers.setdefault(name, []).append(when)
+        results |= {name: set.intersection(*readers[name]) for name in saved if name in readers}
     asked = primal.outputs if partial else ()
     items, turns = steps(forward, asked, tensors, joint.facts, results, parts.forward if parts else None)
     some = planes_of(forward, never, wanted)

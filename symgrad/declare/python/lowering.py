@@ -124,8 +124,10 @@ class Lowering:
     def _may_change(self, node: Node) -> bool:
         """Whether an array is a sum in which an optional input stands: written out, it would be there with it and
         without."""
+        if not isinstance(node, Value) or not is_sum(node.body):
+            return False
         optional = [t.name for t in self.draft.tensors.values() if t.optional]
-        if not isinstance(node, Value) or not is_sum(node.body) or all(r.name not in optional for r in refs(node.body)):
+        if all(r.name not in optional for r in refs(node.body)):
             return False
         with suppress(DeclarationError):
             variants(node.body, optional, True, self.draft.name)
