@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from importlib import import_module
 from typing import Any
 
 from .groups import SE3, SO3, SO3xR3
@@ -40,6 +41,7 @@ from .python.functions import (
     where,
 )
 from .python.notation import argmax, indices, logsumexp, max, mean, merge, min, prod, require, sum, tensor
+from .python.numpy_functions import FUNCTIONS as NUMPY
 from .python.signature import Bool, Int, Real, Static, Tensor
 from .sympy import from_sympy, to_sympy
 
@@ -105,9 +107,18 @@ def __getattr__(name: str) -> Any:
     """The elementwise functions, one per row of `symgrad.ops` and name of it; and the text front end."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
+    raise AttributeError(f"symgrad has no {name!r}{_elsewhere(name)}")
+
+
+def _elsewhere(name: str) -> str:
+    """Where else there is what was looked for, or what has nearly that name."""
+    if name in NUMPY:
+        return f"; a formula takes NumPy's own: np.{name}"
+    library = import_module("symgrad.library")
+    if name in vars(library).get("__all__", ()):  # none while it is imported itself
+        return f"; it is in symgrad.library: from symgrad.library import {name}"
     near = difflib.get_close_matches(name, __dir__(), 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise AttributeError(f"symgrad has no {name!r}{hint}")
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def __dir__() -> list[str]:

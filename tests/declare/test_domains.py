@@ -197,6 +197,7 @@ def test_a_parameter_that_says_only_its_domain_has_the_shape_of_the_others():
 
 ANNOTATIONS = {
     "two sizes": (lambda: sg.Tensor["n", "k"], "Tensor[...] takes the sizes as one string, and a domain as a second"),
+    "a type": (lambda: sg.Tensor["n", int], 'integers are Int["n k"], truth values Bool["n k"]'),
     "three texts": (lambda: sg.Tensor["n", "> 0", "< 1"], 'Tensor["n k", ">= 0, < 1"]'),
     "no text": (lambda: sg.Real[3], 'Real[...] takes the domain as a string: Real["> 0"].'),
     "a size": (lambda: sg.Tensor["k", "> k"], "a bound is a number"),

@@ -300,17 +300,42 @@ def declared(signature, body):
 @pytest.mark.parametrize(("signature", "body"), ROWS, ids=[f"{signature}: {body}" for signature, body in ROWS])
 def test_a_traced_function_is_numpys(signature, body):
     declaration = declared(signature, body)
-    function = declaration.function
-    given = dict(zip(function.inputs, ARRAYS[signature], strict=True))
+    given = dict(zip(declaration.function.inputs, ARRAYS[signature], strict=True))
+    agrees(declaration.function, given, declaration.on_arrays(**given))
+
+
+def agrees(function, given, found):
     with mp.workprec(100):
         flat = {n: v.reshape(-1, v.shape[-1]) if function.packs and n == "x" else v for n, v in given.items()}
         trace = Declaration(function).trace(flat if function.packs else given, {})
-    found = declaration.on_arrays(**given)
     for name, expected in zip(function.outputs, found if isinstance(found, tuple) else (found,), strict=True):
         value = np.vectorize(float, otypes=[float])(trace.arrays[name])
         if not function.packs:
             assert value.shape == np.shape(expected)
         np.testing.assert_allclose(value, np.reshape(expected, value.shape), rtol=1e-12, atol=1e-12)
+
+
+TAKEN = {"...": (-1, -2, -3, 0, 1, 2), "..., m": (-1, -2, -3), "..., n, m": (-1, -2, -3)}  # and axes that may be named
+ALONG = (
+    *("np.sum(x, axis=a)", "np.cumsum(x, axis=a)", "np.flip(x, a)", "np.diff(x, axis=a)", "np.roll(x, 1, axis=a)"),
+    *("np.take(x, 1, axis=a)", "np.take(x, [1, 0], axis=a)", "np.delete(x, 0, axis=a)"),
+    *("np.insert(x, 1, 2.0, axis=a)", "np.repeat(x, 2, axis=a)", "np.split(x, [1], axis=a)[1]"),
+    *("np.gradient(x, axis=a)", "np.quantile(x, 0.3, axis=a)", "np.expand_dims(x, a)", "np.sort(x, axis=a)"),
+    *("np.squeeze(np.expand_dims(x, a), a)", "np.stack([x, x], axis=a)"),
+    *("np.concatenate([x, x], axis=a)", "np.moveaxis(x, a, -1)", "np.linalg.norm(x, axis=a)"),
+)
+
+
+@pytest.mark.parametrize("dots", TAKEN)
+@pytest.mark.parametrize("body", ALONG)
+def test_axes_that_dots_take_are_axes(body, dots):
+    for axis in TAKEN[dots]:
+        inner = declared(f"x[{dots}]", re.sub(r"\ba\b", str(axis), body))
+
+        def outer(x, inner=inner):
+            return inner(x)
+
+        agrees(sg.function("x[b,n,m]")(outer).function, {"x": B}, inner.on_arrays(x=B))
 
 
 REFUSED = [  # (inputs, body, what the message says)

@@ -739,6 +739,38 @@ def test_refused(python: Callable[..., Any], error: type[SymgradError], texts: t
     assert str(Path(__file__).parent) not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["softmax", "logsumexp", "std", "flip", "diff", "vector_norm"])
+def test_a_caller_counts_axes_from_the_front(name: str) -> None:
+    def along(axis: int) -> str:
+        def called(x: sg.Tensor["n c k"]):
+            return getattr(library, name)(x, axis=axis)
+
+        return repr(sg.function(called).function)
+
+    assert along(1) == along(-2) != along(-1)
+
+
+ELSEWHERE = {
+    "cumsum": "a formula takes NumPy's own: np.cumsum",
+    "softmax": "from symgrad.library import softmax",
+    "sinn": "did you mean sin?",
+}
+
+
+@pytest.mark.parametrize(("name", "where"), ELSEWHERE.items())
+def test_what_symgrad_has_not_is_elsewhere(name: str, where: str) -> None:
+    with pytest.raises(AttributeError, match=where.replace("?", r"\?")):
+        getattr(sg, name)
+
+
+def misspelled(x: sg.Tensor["n"]):
+    return sg.sinn(x)
+
+
+def test_a_mistake_has_a_repr() -> None:
+    assert repr(sg.function(misspelled)) == "<symgrad function misspelled>"
+
+
 def test_a_declaration_has_no_values() -> None:
     with pytest.raises(DeclarationError, match="is a declaration, and has no values"):
         squares(1.0, 2.0)

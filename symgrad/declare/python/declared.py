@@ -143,13 +143,13 @@ class Declared:
     def __repr__(self) -> str:
         try:
             return repr(self.function)
-        except SymgradError:  # an option that has no value yet, or a mistake
+        except Exception:  # an option that has no value yet, or a mistake: the user's own code may raise anything
             return f"<symgrad function {self.name}>"
 
     def _repr_latex_(self) -> str | None:
         try:
             return self.function._repr_latex_()
-        except SymgradError:
+        except Exception:  # as above
             return None
 
     @property

@@ -10,9 +10,9 @@ from ...errors import DeclarationError, ShapeError
 from ...expr import apply, const, ref
 from ...expr.sizes import tidy
 from .arithmetic import broadcast, elementwise, expand
-from .graph import Pieces, places_of, value
+from .graph import Pieces, packs_in, places_of, value
 from .scope import inside
-from .values import Absent, Traced, axis_of, traced, written
+from .values import Absent, Traced, axis_of, only_from_end, traced, written
 
 
 def where(condition: Any, then: Any, otherwise: Any) -> Traced:
@@ -46,13 +46,13 @@ def stack(arrays: Sequence[Any], axis: int = -1) -> Traced:
         raise DeclarationError("sg.stack of nothing.")
     shape, lead = broadcast(parts, "sg.stack")
     rank = len(shape) + 1
-    if not -rank <= axis < rank or lead and not lead - rank <= axis < 0:
-        raise DeclarationError(f"sg.stack along axis {axis} of a result with {rank} axes.")
     at, places = axis % rank, places_of(shape)
+    if not -rank <= axis < rank or at < packs_in(shape) or axis >= 0 and only_from_end(shape, lead):
+        raise DeclarationError(f"sg.stack along axis {axis} of a result with {rank} axes.")
     made = Pieces(shape=(*shape[:at], const(len(parts)), *shape[at:]), wish="stacked")
     for k, part in enumerate(parts):
         written(made, [*places[:at], const(k), *places[at:]], expand(part, shape), shape, [part._node])
-    return Traced(made, lead)
+    return Traced(made, lead + (at < lead))
 
 
 def assembled(cells: Mapping[tuple[int, ...], Any], wish: str) -> Traced:

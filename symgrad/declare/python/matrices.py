@@ -14,10 +14,10 @@ from ...expr import ONE, ZERO, Expr, apply, const, is_exact, ref, show, value_of
 from ...expr.sizes import equal
 from ...ops.matrices import MATRICES, sizes
 from .arithmetic import broadcast, elementwise, front_of, kept, matmul, reduced, shared
-from .graph import axes_of, bound, read, value
+from .graph import axes_of, bound, packs_in, read, value
 from .numpy_axes import diagonal, take_along_axis
 from .reshaping import permuted, swapaxes
-from .values import Traced, axis_of, reread, size_of, traced
+from .values import PackTooShort, Traced, axis_of, reread, size_of, traced
 
 # the node of one function
 
@@ -34,12 +34,23 @@ def _element(x: Traced, subscripts: Sequence[Expr], what: str) -> Expr:
 
 
 def _own(x: Any, what: str, least: int) -> Traced:
-    """An array with at least so many axes besides those of a pack."""
+    """An array, so many of whose last axes are those of a vector or matrix.
+
+    Raises PackTooShort where a pack holds them, ShapeError where there are fewer.
+    """
     array = traced(x)
-    if array._node.rank - array._lead < least:
+    shape, rank = array._node.shape, array._node.rank
+    missing = packs_in(shape) + least - rank
+    if missing > 0:
         kind = "a matrix" if least == 2 else "a vector"
-        raise ShapeError(f"sg.{what} takes {kind} or a stack of them, not {array!r}.")
-    return array
+        said = f"sg.{what} takes {kind} or a stack of them, not {array!r}."
+        raise PackTooShort(said, show(shape[0]), missing) if packs_in(shape) else ShapeError(said)
+    return Traced(array._node, min(array._lead, rank - least))
+
+
+def _along(x: Any, what: str, axis: int) -> tuple[Traced, int]:
+    """An array with an axis at least, and the one that is meant, counted from the end."""
+    return _own(x, what, 1), axis_of(traced(x), axis) - traced(x)._node.rank
 
 
 def _applied(kind: str, *operands: Traced, columns: bool = False, what: str = "") -> Traced:
@@ -199,13 +210,13 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
 
     Without `axis` a vector or a matrix, whichever `x` is behind its pack.
     """
-    x = _own(x, "norm", 1)
+    given, x = traced(x), _own(x, "norm", 1)
     mine = x._node.rank - x._lead
     if axis is None and mine > 2:
         raise ShapeError(f"sg.norm of {x!r}: say over which axes, axis=-1 or axis=(-2, -1).")
     axes = list(range(x._lead, x._node.rank))
     if axis is not None:
-        axes = [axis_of(x, a) for a in ([axis] if isinstance(axis, int) else axis)]
+        axes = [axis_of(given, a) for a in ([axis] if isinstance(axis, int) else axis)]
     infinite = isinstance(ord, float) and ord == float("inf")
     back: Any = tuple(a - x._node.rank for a in axes)
     size = elementwise("abs", x)
@@ -236,20 +247,20 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
 
 def argsort(x: Any, axis: int = -1, descending: bool = False) -> Traced:
     """The positions of the elements from the smallest (or the largest); of equal ones the first comes first."""
-    x = _own(x, "argsort", 1)
+    x, axis = _along(x, "argsort", axis)
     return _turned(_order(_turned(x, axis), descending), axis)
 
 
 def sort(x: Any, axis: int = -1, descending: bool = False) -> Traced:
     """The elements from the smallest (or the largest)."""
-    x = _own(x, "sort", 1)
+    x, axis = _along(x, "sort", axis)
     turned = _turned(x, axis)
     return _turned(take_along_axis(turned, _order(turned, descending)), axis)
 
 
 def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Traced, Traced]:
     """The `k` largest (or smallest) elements from the most extreme one, and their positions."""
-    x = _own(x, "topk", 1)
+    x, axis = _along(x, "topk", axis)
     if not isinstance(k, int) or isinstance(k, bool) or k < 0:
         raise DeclarationError(f"sg.topk takes a plain int of elements, not {k!r}.")
     turned = _turned(x, axis)
@@ -261,11 +272,9 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Traced, 
 
 def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Traced:
     """The element in the middle, or the mean of the two there; over all axes if none is said."""
-    x = _own(x, "median", 1)
-    if axis is None:
-        if x._node.rank > 1:
-            raise DeclarationError(f"sg.median over all axes of {x!r}: say over which one.")
-        axis = -1
+    if axis is None and traced(x)._node.rank + packs_in(traced(x)._node.shape) > 1:
+        raise DeclarationError(f"sg.median over all axes of {traced(x)!r}: say over which one.")
+    x, axis = _along(x, "median", -1 if axis is None else axis)
     at = axis_of(x, axis)
     turned = permuted(x, [*(k for k in range(x._node.rank) if k != at), at], x._lead)
     *front, n = turned._node.shape

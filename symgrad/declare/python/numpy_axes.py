@@ -11,16 +11,23 @@ from ...expr import ONE, ZERO, Expr, apply, is_exact, show, value_of
 from ...expr.sizes import equal, tidy
 from . import joining
 from .arithmetic import elementwise, fitted
-from .graph import Pieces, axes_of, constant, places_of, read, value
+from .graph import Pieces, axes_of, constant, packs_in, places_of, read, value
 from .reshaping import permuted, reshape, swapaxes
 from .subscripts import selected
-from .values import Axis, Traced, axis_of, reduced_axes, reread, size_of, traced, written
+from .values import Axis, Traced, axis_of, only_from_end, reduced_axes, reread, size_of, traced, written
 
 
 def _keyed(x: Traced, keys: dict[int, Any]) -> Traced:
-    """`x[...]` with these keys for some of its axes."""
-    whole = [keys.get(a, slice(None)) for a in range(x._node.rank)]
-    return selected(x, (..., *whole[x._lead :]) if x._lead else tuple(whole))
+    """`x[...]` with these keys, all of a kind, for some of its axes; those that `...` takes may be among them."""
+    part = _subscripted(x, [keys.get(a, slice(None)) for a in range(x._node.rank)])
+    more = part._node.rank - x._node.rank  # axes, for each key alike
+    return Traced(part._node, x._lead + more * sum(a < x._lead for a in keys) // max(len(keys), 1))
+
+
+def _subscripted(x: Traced, keys: Sequence[Any]) -> Traced:
+    """`x[keys]`, one key for each axis; a pack is left as it is."""
+    packs = packs_in(x._node.shape)
+    return selected(Traced(x._node, packs), (..., *keys[packs:]) if packs else tuple(keys))
 
 
 def along(x: Traced, axis: int, key: Any) -> Traced:
@@ -45,11 +52,14 @@ def flat(a: Any) -> Traced:
 def expand_dims(a: Any, axis: Axis) -> Traced:
     a = traced(a)
     new = [axis] if isinstance(axis, int) else list(axis or ())
-    rank = a._node.rank + len(new)
-    if any(not -rank <= k < rank or a._lead and k >= 0 for k in new) or len({k % rank for k in new}) < len(new):
-        raise DeclarationError(f"np.expand_dims{axis} of {a!r}, which has {rank} axes then.")
-    key = [None if k in {n % rank for n in new} else slice(None) for k in range(rank)]
-    return selected(a, (..., *key[a._lead :]) if a._lead else tuple(key))
+    rank, packs = a._node.rank + len(new), packs_in(a._node.shape)
+    places = {k % rank for k in new}
+    front = any(k >= 0 for k in new) and only_from_end(a._node.shape, a._lead)
+    if front or any(not -rank <= k < rank for k in new) or len(places) < len(new) or any(k < packs for k in places):
+        raise DeclarationError(f"np.expand_dims, axis {axis}, of {a!r}, which has {rank} axes then.")
+    part = _subscripted(a, [None if k in places else slice(None) for k in range(rank)])
+    old = [k for k in range(rank) if k not in places]
+    return Traced(part._node, old[a._lead - 1] + 1 if a._lead else 0)
 
 
 def squeeze(a: Any, axis: Axis) -> Traced:

@@ -109,7 +109,8 @@ class Tensor:
         if len(domain) != 1 or not isinstance(domain[0], str) or not {*"<>"} & {*domain[0]}:
             raise DeclarationError(
                 f"{cls.__name__}[...] takes the sizes as one string, and a domain as a second one: "
-                f'{cls.__name__}["n k"], {cls.__name__}["n k", ">= 0, < 1"].'
+                f'{cls.__name__}["n k"], {cls.__name__}["n k", ">= 0, < 1"]; integers are Int["n k"], truth values '
+                'Bool["n k"].'
             )
         return TensorType(_dims(dims, cls.__name__), cls.dtype, False, *_interval(domain[0], cls.__name__))
 

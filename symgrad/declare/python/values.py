@@ -214,17 +214,23 @@ class NumbersListed(DeclarationError):
     """A list of what may be numbers or arrays is read as an array: it is one of numbers."""
 
 
+def only_from_end(shape: Sequence[Expr], lead: int) -> bool:
+    """Whether axes are counted from the end alone: behind a pack, or where `...` took some of them. Where it took all,
+    an axis is an option of the caller's, who counts his own."""
+    return bool(packs_in(shape)) or 0 < lead < len(shape)
+
+
 def axis_of(x: Traced, axis: int) -> int:
-    """The position of an axis as NumPy counts it; with a pack in front only from the end.
+    """The position of an axis as NumPy counts it.
 
     Raises PackTooShort where the axis is one of the pack's.
     """
     rank = x._node.rank
     if not isinstance(axis, Integral):
         raise DeclarationError(f"axis {axis} of {x!r}: one axis is asked for, a number.")
-    if x._lead and axis >= 0:
-        raise DeclarationError(f"axis {axis} of {x!r}: with `...` in front count from the end, -1 for the last axis.")
     packs = packs_in(x._node.shape)
+    if axis >= 0 and only_from_end(x._node.shape, x._lead):
+        raise DeclarationError(f"axis {axis} of {x!r}: with `...` in front count from the end, -1 for the last axis.")
     if packs and axis < packs - rank:
         pack = show(x._node.shape[0])
         raise PackTooShort(f"axis {axis} of {x!r}: it has no axis but `{pack}` there.", pack, packs - rank - axis)
