@@ -335,7 +335,8 @@ def test_axes_that_dots_take_are_axes(body, dots):
         def outer(x, inner=inner):
             return inner(x)
 
-        agrees(sg.function("x[b,n,m]")(outer).function, {"x": B}, inner.on_arrays(x=B))
+        caller = sg.function("x[b,n,m]")(outer)
+        agrees(caller.function, {"x": B}, caller.on_arrays(x=B))
 
 
 REFUSED = [  # (inputs, body, what the message says)

@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
@@ -38,6 +39,7 @@ from .signature import (
 )
 from .values import Absent, NumbersListed, PackTooShort, Traced, traced
 
+_with_arrays: ContextVar[bool] = ContextVar("called with arrays", default=False)
 Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
 
 
@@ -106,6 +108,8 @@ class Declared:
         return Declared(self.__wrapped__, self._text, {**self.static, **values})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current() is None and _with_arrays.get():
+            return functools.partial(self.__wrapped__, **self.static)(*args, **kwargs)
         if current() is None:
             raise DeclarationError(
                 f"{self.name} is a declaration, and has no values. Call it inside of another one, or print its code: "
@@ -118,12 +122,14 @@ class Declared:
         return {name: Absent(name) if name in self._absent else value for name, value in self.static.items()}
 
     def on_arrays(self, **arguments: Any) -> Any:
-        """What the Python function itself returns for arrays and numbers, given by name; the check asks for it.
+        """What the Python function itself returns for arrays and numbers, given by name, and those that it calls; the
+        check asks for it.
 
         Raises whatever the function raises where it is not written for arrays; one of numbers, such as `math.sin`
         takes, is called for each. DeclarationError where it is written for the tensors of torch.
         """
         python = functools.partial(self.__wrapped__, **self.static)
+        before = _with_arrays.set(True)
         try:
             return python(**arguments)
         except (TypeError, ValueError) as error:
@@ -139,6 +145,8 @@ class Declared:
             results = [np.array(r) for r in (zip(*found, strict=True) if several else [found])]
             shaped = [r.reshape(np.shape(next(iter(arrays.values())))) for r in results]
             return tuple(shaped) if several else shaped[0]
+        finally:
+            _with_arrays.reset(before)
 
     def __repr__(self) -> str:
         try:
