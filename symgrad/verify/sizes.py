@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluate import evaluate
-from ..expr import Apply, Const, Ref, indices, postorder
+from ..expr import Apply, Const, Ref, factors, indices, postorder
 from ..ir import Function, extent_of
 from .groups import components
 from .reach import inside
@@ -168,7 +168,7 @@ def defined(function: Function, sizes: Sizes, options: Mapping[str, Any]) -> boo
         # a mean over nothing is 0 by the equation, and 0/0 in NumPy and wherever the division stands outside of the sum
         nodes = list(postorder(equation.body))
         averaged = any(isinstance(n, Ref) and n.name in empty for n in nodes) or any(
-            not extent_of(n.args[1], sizes, options)
+            not all(extent_of(extent, sizes, options) for extent in factors(n.args[1])[0])
             for n in nodes
             if isinstance(n, Apply) and n.op == "div" and function.facts.integer(n.args[1]) and not indices(n.args[1])
         )

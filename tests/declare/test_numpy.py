@@ -423,7 +423,7 @@ PRINTED = [
     *("np.einsum('ij,kj,j->ik', x, x, w)", "np.convolve(w, x[0])", "np.pad(x, ((1, 0), (2, 3)))**2"),
     *("np.tile(x, (2, 3))*2", "np.quantile(x, 0.3, axis=1)", "np.trapezoid(x, w)", "np.average(x, 1, np.exp(w))"),
     *("np.where(np.all(w > -1.5), w, 2*w)", "np.diff(np.maximum(np.sum(x*x) + 9, x))", "np.convolve(np.diff(w), w)"),
-    *("np.kron(x[0], w) @ np.hstack([np.kron(w, w), np.kron(x[1], w)])[::2]",),
+    *("np.kron(x[0], w) @ np.hstack([np.kron(w, w), np.kron(x[1], w)])[::2]", "np.mean(x[2:, 2:]*x[:-2, :-2])"),
 ]
 
 
