@@ -43,7 +43,7 @@ from ..later import np
 from ..ops import OPS, calls
 from ..ops.row import CALL, EVERYWHERE, nonzero, unguarded, unguarded_divisor
 from .denominator import WORDS, by_roots, may_shrink, together
-from .measure import NOTHING, WHOLE, Doubles, Given, Sample, bits, known
+from .measure import MANY_LEAVES, NOTHING, WHOLE, Doubles, Given, Sample, bits, known
 from .orders import differences_first, in_front, reordered
 from .rules import rewrites
 from .terms import Term, expression, parts_of, replaced, term_of
@@ -52,6 +52,7 @@ LARGEST = 60  # nodes; longer formulas stay as they are
 WRITTEN_OUT = 300  # nodes, where what is shared stands as often as it is read, as rules see it: the library's have 181
 LARGE = 40  # operations; in longer formulas rules are not tried: a search would be longer, too, and end nowhere
 ENOUGH = 0.5  # bits on average, at each kind of points, that are nothing to look for
+ROUNDING = 0.29  # of a unit in the last place that an operation is wrong by, in the mean of squares
 SUMS = ("add", "sub")
 CONDITIONS = 6  # in a formula: each doubles the cases
 LONGER = 4  # operations that both sides of a `where` may have more than what they were one of
@@ -318,11 +319,16 @@ class _Search:
         return any(mean > ENOUGH for mean in self.sample.means(self.lost(t)).values())
 
     def hopeful(self) -> bool:
-        """Whether a search may end well: bits are lost at points that people have, or all over the range."""
-        means = self.means_were
-        if _bits(means) >= self.gain or any(m >= self.gain for k, m in means.items() if WEIGHTS[k] == 1):
+        """Whether a search may end well: at points that people have, more bits are lost than by as many roundings; or
+        all over the range, unless nobody wrote it and it is of many variables, whose products leave it in any order."""
+        means, noise = self.means_were, math.log2(1 + ROUNDING * math.sqrt(len(self.own)))
+        more = {k: max(0.0, m - noise) for k, m in means.items() if k != "full"}
+        whole = [m for k, m in more.items() if WEIGHTS[k] == 1] or [0.0]
+        if max(whole) >= self.gain or sum(whole) / len(whole) + WEIGHTS["near"] * more.get("near", 0.0) >= self.gain:
             return True
-        return self.length <= FEW and any(mean > ENOUGH for mean in means.values())
+        if self.gain < GAIN and len(self.sample.doubles.at) > MANY_LEAVES:
+            return False
+        return _bits(means) >= self.gain or self.length <= FEW and any(mean > ENOUGH for mean in means.values())
 
     def cost(self, t: Term) -> float:
         if t not in self._costs:
