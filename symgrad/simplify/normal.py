@@ -273,8 +273,8 @@ class Normal:
         depth = 1 + max((a.depth for m in inner for a, _ in m if isinstance(a, Sum)), default=0)
         taken = used - {i for i, _ in mine}  # of a sum that stands around this one, perhaps
         bound = tuple((_apart(index(f"~{depth}.{place}"), taken), e) for place, (_, e) in enumerate(mine))
-        names: dict[Expr, Expr] = {i: new for (i, _), (new, _) in zip(mine, bound, strict=True)}
-        renamed = self.rename(inner, names)
+        names: dict[Expr, Expr] = {i: new for (i, _), (new, _) in zip(mine, bound, strict=True) if i is not new}
+        renamed = self.rename(inner, names) if names else inner  # sums nest: each level twice would be 2**depth
         total = Sum(bound, frozenset(renamed.items()), depth)
         self._sums.setdefault(total, renamed)
         if all(not i.name.startswith("~") for i, _ in mine):
@@ -327,13 +327,16 @@ class Normal:
         self.order(other)
         return other
 
-    def expanded(self, poly: Poly, definition: Callable[[Expr], Poly | None]) -> Poly:
-        """`poly` multiplied out, each atom replaced by its `definition` where it has one: to see whether it is 0."""
+    def expanded(self, poly: Poly, definition: Callable[[Expr], Poly | None], done: dict[Atom, Poly | None]) -> Poly:
+        """`poly` multiplied out, each atom replaced by its `definition` where it has one: to see whether it is 0.
+
+        What becomes of atoms is `done` once, None of what is too large.
+        """
         result: Poly = {}
         for monomial, coefficient in poly.items():
             term = constant(coefficient)
             for atom, exponent in self.ordered(monomial):
-                part = self._expanded_atom(atom, definition)
+                part = self._expanded_atom(atom, definition, done)
                 if exponent.denominator == 1 and exponent > 0:
                     for _ in range(int(exponent)):
                         term = times(term, part)
@@ -347,14 +350,27 @@ class Normal:
                 raise TooLarge
         return result
 
-    def _expanded_atom(self, atom: Atom, definition: Callable[[Expr], Poly | None]) -> Poly:
+    def _expanded_atom(
+        self, atom: Atom, definition: Callable[[Expr], Poly | None], done: dict[Atom, Poly | None]
+    ) -> Poly:
+        if atom not in done:
+            done[atom] = None
+            done[atom] = self._expansion(atom, definition, done)
+        found = done[atom]
+        if found is None:
+            raise TooLarge
+        return found
+
+    def _expansion(
+        self, atom: Atom, definition: Callable[[Expr], Poly | None], done: dict[Atom, Poly | None]
+    ) -> Poly:
         if isinstance(atom, Sum):
-            return self.sum_over(self.expanded(self.terms(atom), definition), atom.box, split=True)
+            return self.sum_over(self.expanded(self.terms(atom), definition, done), atom.box, split=True)
         found = definition(atom)
         if found is not None:
-            return self.expanded(found, definition)
+            return self.expanded(found, definition, done)
         if isinstance(atom, Apply) and atom.op in ("add", "sub", "neg"):
-            return self.expanded(self.poly(self.written(atom)), definition)
+            return self.expanded(self.poly(self.written(atom)), definition, done)
         return {frozenset({(atom, 1)}): 1}
 
 

@@ -91,6 +91,7 @@ class Rewriting:
         self.cache: dict[str, tuple[tuple[Expr, ...], Box, Poly]] = {}
         self.powers = self._powers()
         self.powers_like: dict[str | None, list[tuple[Equation, Expr, Rational]]] = {}
+        self.multiplied_out: dict[Atom, Poly | None] = {}
         self.spoken: dict[str, Poly] = {}  # the bodies of the bases, by their targets
 
     def _ratio(self, node: Expr) -> tuple[Monomial, Expr] | None:
@@ -224,7 +225,7 @@ class Rewriting:
             if not isinstance(atom, Sum) or exponent < 0 or mentions(atom, self.cotangents):
                 continue
             try:
-                if not self.normal.expanded({frozenset({(atom, 1)}): 1}, self._definition):
+                if not self.normal.expanded({frozenset({(atom, 1)}): 1}, self._definition, self.multiplied_out):
                     return True
             except TooLarge:
                 continue
