@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from itertools import product
 from typing import Union
 
-from ..expr import ONE, ZERO, Apply, Expr, Index, apply, conjuncts, indices, substitute
+from ..expr import ONE, ZERO, Apply, Expr, Index, apply, conjuncts, indices, postorder, substitute
 from ..expr.polynomials import Polynomial, constant, polynomial, symbol
 from ..records import dataclass
 from .facts import Facts, fixed
@@ -177,15 +177,15 @@ def at_least_zero(form: Polynomial, facts: Facts) -> list[Conjunction]:
 
 
 def _without_rests(form: Polynomial) -> Polynomial:
-    """a - s*(a // s) for a % s."""
-    for s in form.symbols:
-        if isinstance(s, Apply) and s.op == "mod":
-            above, step = map(polynomial, s.args)
-            if above is not None and step is not None:
-                factor, rest = form.split(s)
-                whole = rest + factor * (above - step * symbol(apply("floordiv", *s.args)))
-                if linear(whole):
-                    return _without_rests(whole)
+    """a - s*(a // s) for a % s; a rest in `a` stays, as what is known of the quotient speaks of it."""
+    rests = [s for s in form.symbols if isinstance(s, Apply) and s.op == "mod"]
+    inner = {*postorder(*(a for s in rests for a in s.args))}
+    for s in rests:
+        above, step = map(polynomial, s.args)
+        if s not in inner and above is not None and step is not None:
+            factor, rest = form.split(s)
+            whole = rest + factor * (above - step * symbol(apply("floordiv", *s.args)))
+            form = whole if linear(whole) else form
     return form
 
 
