@@ -12,6 +12,7 @@ from mpmath import mp
 import symgrad as sg
 from symgrad.declare.python import numpy_functions
 from symgrad.errors import SymgradError
+from symgrad.expr import postorder
 from symgrad.verify.reference import Declaration
 
 X = np.array([[0.5, -1.25, 0.5], [2.0, 0.0, -0.75]])
@@ -423,6 +424,7 @@ PRINTED = [
     *("np.einsum('ij,kj,j->ik', x, x, w)", "np.convolve(w, x[0])", "np.pad(x, ((1, 0), (2, 3)))**2"),
     *("np.tile(x, (2, 3))*2", "np.quantile(x, 0.3, axis=1)", "np.trapezoid(x, w)", "np.average(x, 1, np.exp(w))"),
     *("np.where(np.all(w > -1.5), w, 2*w)", "np.diff(np.maximum(np.sum(x*x) + 9, x))", "np.convolve(np.diff(w), w)"),
+    *("np.roll(np.roll(x, 1, 0)*w, 1, 0)", "np.diff(np.diff(np.sin(x*w)))"),
     *("np.kron(x[0], w) @ np.hstack([np.kron(w, w), np.kron(x[1], w)])[::2]", "np.mean(x[2:, 2:]*x[:-2, :-2])"),
 ]
 
@@ -439,6 +441,19 @@ def test_what_is_traced_is_printed(body, to):
 def test_what_is_traced_over_any_axes_is_printed(body, to):
     report = sg.check(declared("x[...,d], w[d]", body), to=to)
     assert report.ok, report
+
+
+def test_each_step_reads_the_one_before():
+    def steps(number):
+        @sg.function("u[n]")
+        def diffused(u):
+            for _ in range(number):
+                u = u + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
+            return u
+
+        return sum(len(list(postorder(e.body))) for e in diffused.function.statements)
+
+    assert steps(6) - steps(5) == steps(5) - steps(4)
 
 
 def test_what_does_not_run_on_arrays_has_no_such_witness():

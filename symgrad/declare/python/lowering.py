@@ -119,7 +119,20 @@ class Lowering:
                         self._name_operand(operand)
             elif node.serial in needed and self._may_change(node):
                 self._name_operand(node)
+        for node in self._shifted():
+            self._name_operand(node)
         self._hand_down_outputs()
+
+    def _shifted(self) -> list[Node]:
+        """What is computed element by element, and read at several places, as by slices and rolls: written out, it
+        would be computed for each, and what it reads for each of these."""
+        places: dict[int, set[tuple[Expr, ...]]] = {}
+        for node in self.nodes:
+            body = node.body if isinstance(node, Value) and not node.over else None
+            at = body.subscripts if isinstance(body, Ref) else ()
+            for operand in node.operands.values():
+                places.setdefault(operand.serial, set()).add(at if any(isinstance(s, Apply) for s in at) else ())
+        return [n for n in self.nodes if len(places.get(n.serial, ())) > 1]
 
     def _may_change(self, node: Node) -> bool:
         """Whether an array is a sum in which an optional input stands: written out, it would be there with it and

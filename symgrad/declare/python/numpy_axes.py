@@ -97,7 +97,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Traced:
     places: list[Expr] = list(axes_of(shape))
     for by, k in pairs:
         at = axis_of(a, k)
-        places[at] = apply("mod", places[at] - read(traced(by)._node, ()), shape[at])
+        places[at] = apply("mod", tidy(places[at] - read(traced(by)._node, ())), shape[at])
     return reread(a, shape, places)
 
 
