@@ -40,9 +40,8 @@ from .contract import Product, contracted, product_of
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops
 from .integers import chosen, fresh_index, short
 from .split import Split
-from .targets import aligned, inner_loops, innermost, leads, pattern_of, windows
+from .targets import LANES, aligned, inner_loops, innermost, leads, pattern_of, windows, written_out
 
-LANES = 8  # doubles in the widest registers: fewer turns than that are no faster side by side
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
 
@@ -224,7 +223,7 @@ class Order:
             inside = {*inner_loops(e, self._facts), *found.indices}
             return [i for s in e.subscripts for i in indices(s) if i in inside]
         in_rows = e.reduce == "sum" or alone and e.reduce in ("prod", "max", "min")
-        if not in_rows or not e.reduced or innermost(e) in {i for i, _ in e.reduced}:
+        if not in_rows or not e.reduced or written_out(e, e.reduced) or innermost(e) in {i for i, _ in e.reduced}:
             return []
         return inner_loops(e, self._facts)
 
@@ -398,7 +397,9 @@ class Order:
                 return self._limits.bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and writes_once(e, self._facts) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
-        return self._added(e, _last(box, inner_loops(e, self._facts)), how)
+        window = [(i, extent) for i, extent in box if i in windows(e)]
+        inside = [i for i, _ in window] if how == "=" and written_out(e, window) else []
+        return self._added(e, _last(_last(box, inner_loops(e, self._facts)), inside), how)
 
     def _with_terms(self, tensor: Tensor, e: Equation, decided: Expr | None) -> Expr | None:
         """The condition, and that there is something to be added up, if it alone does not say that the element of the
