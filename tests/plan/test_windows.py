@@ -1,4 +1,4 @@
-"""In which order loops nest that reduce windows, or write to them: short ones are innermost, and elements side by side."""
+"""The order of loops that reduce windows, or write to them: short ones are innermost, elements side by side."""
 
 from __future__ import annotations
 

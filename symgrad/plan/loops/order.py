@@ -397,9 +397,10 @@ class Order:
                 return self._limits.bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and writes_once(e, self._facts) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
-        window = [(i, extent) for i, extent in box if i in windows(e)]
-        inside = [i for i, _ in window] if how == "=" and written_out(e, window) else []
-        return self._added(e, _last(_last(box, inner_loops(e, self._facts)), inside), how)
+        last, short = inner_loops(e, self._facts), windows(e)
+        if how == "=" and written_out(e, [part for part in box if part[0] in short]):
+            last += [i for i, _ in box if i in short]
+        return self._added(e, _last(box, last), how)
 
     def _with_terms(self, tensor: Tensor, e: Equation, decided: Expr | None) -> Expr | None:
         """The condition, and that there is something to be added up, if it alone does not say that the element of the
