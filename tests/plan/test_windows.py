@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mathematics import COMPILER
 
 import symgrad as sg
 from symgrad.backends.c_expressions import language
@@ -25,7 +26,11 @@ FORWARD = {
 BACKWARD = {
     "f(x[h,w])[i:h//2,j:w//2] = max[r:2,s:2](x[2*i+r,2*j+s])": "k, i j r s, i j r s",  # beside what counts the largest
     "f(x[h,w])[i:h//2,j:w//2] = sum[r:2,s:2](x[2*i+r,2*j+s])": "k, i j r s",
-    "f(x[n,w])[i,j:w-2] = sum[s:3](x[i,j+s])": "i k, i s j",  # windows that overlap: one place after the other
+    # windows that overlap, one place after the other; the same value for all is added along the elements themselves
+    "f(x[n,w], k[3])[i,j:w-2] = sum[s:3](k[s]*x[i,j+s])": "i l, i s j, s i j",
+    "f(x[n,w])[i,j:w-2] = sum[s:3](x[i,j+s])": "i k, i s k",
+    "f(x[n,w])[i,j:w-4] = mean[s:3](x[i,j+2*s])**2": "i k, i s k",
+    "f(x[n,w])[i,j:(w-1)//2] = sum[s:3](x[i,2*j+s])": "i k, i s j",
 }
 
 
@@ -47,3 +52,9 @@ def test_forward(text):
 def test_backward(text):
     _, backward = nests(flatten(plan(derive(sg.parse(text)), "c", "loops")), language)
     assert ", ".join(loops(backward.body)) == BACKWARD[text]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("text", [*FORWARD, *BACKWARD])
+def test_numbers(text):
+    assert sg.check(sg.parse(text), to="c").ok
