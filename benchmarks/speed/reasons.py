@@ -57,9 +57,10 @@ IN_C = {
     ),
     "attention": f"The products are at the floor's speed; {UNASKED}. Next: save by cost.",
     "gmm": (
-        "The innermost loops run over all points of a component, whose arrays of 0.2 MB for each of the 25 leave the "
-        "first cache, where the floor has 64 points for all of them. (Of the floor's arrays some places in memory make "
-        "it take twice the time; it has the best here.) Next: blocks of points."
+        "The triangular products run over all points of a component, whose 0.2 MB come from the second cache, term by "
+        "term; the floor has 64 points. (Of the floor's arrays some places in memory make it take twice the time; it "
+        "has the best here.) Blocks of points gain nothing: loops as short, of a length that is not known, take as "
+        "long. Next: two terms of such a sum in one loop over the points."
     ),
     "linear_64": "To pack the panels is not made up for by so small a product.",
     "linear_1024": (

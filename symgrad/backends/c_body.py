@@ -33,7 +33,7 @@ from ..plan.loops import expressions as expressions_of
 from ..plan.loops.contract import begin, is_matrix, parts_of, stride
 from ..plan.loops.dependence import tag
 from ..plan.loops.integers import sides
-from ..plan.loops.order import LANES
+from ..plan.loops.targets import LANES
 from ..records import replace
 from ..source import tree
 from ..source.tree import BOOL, FLAG, INT, INTEGER, REAL, SIZE, Expression, Name, Number, Operation, Type

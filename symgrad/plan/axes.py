@@ -2,15 +2,19 @@
 and the index that runs freely beside them, of points for example, is innermost where its elements are neighbours.
 
     z[r,i] = sum[j](where(j < i, factor[i, j] * x[r, j], 0))      becomes      z[i,r] = ... x[j, r] ...
+
+What the caller has laid out otherwise is copied if these loops read it, or add to it, again and again.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from ..expr import Apply, Expr, Index, Ref, indices, postorder, ref, refs, transformer
-from ..ir import Equation, Tensor
+from ..expr import Apply, Expr, Index, Ref, indices, postorder, ref, refs, substitute, transformer
+from ..expr.names import Names
+from ..ir import Equation, Role, Tensor
 from ..ops import COMPARISONS
 
 
@@ -20,11 +24,13 @@ def points_last(
     tensors: dict[str, Tensor],
     fixed: Collection[str],
     packs: Collection[str],
+    names: Names,
 ) -> tuple[list[Equation], list[Equation]]:
     """The equations with other axes of temporaries last, where that makes loops long; `tensors` have these axes then.
 
     fixed  the tensors whose axes the caller knows
     packs  the names of leading axes, which stay in front
+    names  gives a new tensor its name
     """
     both = [*forward, *backward]
     movable = _movable(both, {*fixed})
@@ -41,6 +47,8 @@ def points_last(
         last.update(more)
     if not last:
         return [*forward], [*backward]
+    copies: dict[tuple[str, int], str] = {}
+    forward, backward = (_copied(es, last, tensors, copies, names) for es in (forward, backward))
 
     def moved(node: Expr) -> Expr:
         if not isinstance(node, Ref) or node.name not in last or not node.subscripts:
@@ -60,6 +68,51 @@ def points_last(
         return replace(e, subscripts=subscripts, box=(*shown, *e.reduced))
 
     return [changed(e) for e in forward], [changed(e) for e in backward]
+
+
+def _copied(
+    equations: Sequence[Equation], last: dict[str, int], tensors: dict[str, Tensor], copies: dict[tuple[str, int], str],
+    names: Names,
+) -> list[Equation]:  # fmt: skip
+    """The equations, with copies of the elements across; a copy has the axis last that it is read or written along."""
+    done: list[Equation] = []
+    writers = Counter(e.target for e in equations)
+    for e in equations:
+        after: list[Equation] = []
+        for r, axis in _across(e, last, tensors):
+            if r.name == e.target and (writers[r.name] > 1 or e.where is not None or not e.plain):
+                continue
+            if (r.name, axis) not in copies:
+                name = copies[r.name, axis] = names.new(f"{r.name}_columns")
+                tensors[name], last[name] = replace(tensors[r.name], name=name, role=Role.LOCAL), axis
+            copy = ref(copies[r.name, axis], *r.subscripts)
+            if r.name == e.target:
+                after.append(replace(e, reduce="none", body=copy, box=e.shown))
+                e = replace(e, target=copy.name)
+                continue
+            if not any(made.target == copy.name for made in done):
+                box = zip(r.subscripts, tensors[r.name].shape, strict=True)
+                whole = tuple((i, n) for i, n in box if isinstance(i, Index))
+                done.append(Equation(copy.name, r.subscripts, "none", r, whole))
+            e = e.with_body(substitute(e.body, {r: copy}))
+        done += [e, *after]
+    return done
+
+
+def _across(e: Equation, last: dict[str, int], tensors: dict[str, Tensor]) -> list[tuple[Ref, int]]:
+    """The elements that `e` reads or writes, each for every value of another index again, and at which axis the index
+    stands that is the last of others."""
+    elements = (ref(e.target, *e.subscripts), *refs(e.body))
+    ends = {r.subscripts[last[r.name]] for r in elements if r.name in last}
+    if len(ends) != 1 or e.when:
+        return []
+    (end,), box = ends, {i for i, _ in e.box}
+    return [
+        (r, r.subscripts.index(end))
+        for r in elements
+        if r.name not in last and not tensors[r.name].optional and {*r.subscripts} < box
+        if len({*r.subscripts}) == len(r.subscripts) and end in r.subscripts[:-1]
+    ]
 
 
 def _movable(equations: Iterable[Equation], fixed: set[str]) -> set[str]:

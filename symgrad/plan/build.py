@@ -129,7 +129,7 @@ def plan(
     forward, backward = (list(recorded("cut", es, in_style(es))) for es in (forward, backward))
     if style == "loops" and parts is None:
         fixed = {*joint.inputs, *joint.outputs, *primal.outputs, *saved}
-        forward, backward = points_last(forward, backward, tensors, fixed, primal.packs)
+        forward, backward = points_last(forward, backward, tensors, fixed, primal.packs, names)
     backward += _zeros(derivative, backward)
     gradients = tuple(g for _, g in derivative.gradients)
     own = {g: {(name, True)} for name, g in derivative.gradients if name in primal.optional}

@@ -34,3 +34,13 @@ def test_points_are_last(name, save):
     text = sg.generate(declared, to="c", save="minimal", check=False)["f.c"].partition("f_backward(")[2]
     moved = any(f"{other}[{at}] =" in text for other in ("z", "apart") for at in ("i,r", "a,i,r", "i,b"))
     assert (f"{shown} =" in text) if shown else not moved
+
+
+def test_what_the_loops_of_points_read_again_and_again_is_copied():
+    """For each group a, x is read across its points, and grad_x added up; what there is no group of is read once."""
+    declared = sg.parse(MOVED["of groups"][0])
+    forward, _, backward = sg.generate(declared, to="c", check=False)["f.c"].partition("f_backward(")
+    assert forward.count("x_columns[i,r] = x[r, i] */") == 1
+    assert "grad_x[r,i] = grad_x_columns[i, r] */" in backward
+    alone = sg.parse(MOVED["a quadratic form"][0])
+    assert "_columns" not in sg.generate(alone, to="c", save="minimal", check=False)["f.c"]

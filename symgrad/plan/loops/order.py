@@ -29,7 +29,9 @@ from ...expr import (
     ref,
     refs,
     select,
+    substitution,
 )
+from ...expr.sizes import tidy
 from ...ir import NEUTRAL, Dtype, Equation, Tensor, When, covers, disjoint, disjoint_writes, writes_once
 from ...ops.matrices import MATRICES
 from ...records import replace
@@ -40,9 +42,8 @@ from .contract import Product, contracted, product_of
 from .data import FULL_AXIS, Block, Call, Guard, If, Local, Loop, Node, Note, Rewriter, Store, loops
 from .integers import chosen, fresh_index, short
 from .split import Split
-from .targets import aligned, inner_loops, innermost, leads, pattern_of, windows
+from .targets import LANES, aligned, inner_loops, innermost, leads, pattern_of, windows, written_out
 
-LANES = 8  # doubles in the widest registers: fewer turns than that are no faster side by side
 _WORDS = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "argmax": "position"}
 
 
@@ -224,7 +225,7 @@ class Order:
             inside = {*inner_loops(e, self._facts), *found.indices}
             return [i for s in e.subscripts for i in indices(s) if i in inside]
         in_rows = e.reduce == "sum" or alone and e.reduce in ("prod", "max", "min")
-        if not in_rows or not e.reduced or innermost(e) in {i for i, _ in e.reduced}:
+        if not in_rows or not e.reduced or written_out(e, e.reduced) or innermost(e) in {i for i, _ in e.reduced}:
             return []
         return inner_loops(e, self._facts)
 
@@ -398,7 +399,29 @@ class Order:
                 return self._limits.bounded(replace(e, where=decided), shown, (*before, Store(element, value, "+=")))
         how = "=" if alone and not e.reduced and writes_once(e, self._facts) else "+="
         box = [(i, extent) for i, extent in e.box if i not in leading]
-        return self._added(e, _last(box, inner_loops(e, self._facts)), how)
+        if how == "+=" and not multiplies and (found := self._along(tensor, e)) is not None:
+            return self._added(found, [part for part in found.box if part[0] not in leading])
+        last, short = inner_loops(e, self._facts), windows(e)
+        if how == "=" and written_out(e, [part for part in box if part[0] in short]):
+            last += [i for i, _ in box if i in short]
+        return self._added(e, _last(box, last), how)
+
+    def _along(self, tensor: Tensor, e: Equation) -> Equation | None:
+        """The same value added to each element of a window, x[i + s] for each s, along the elements that it is added
+        to: from s to n + s. From 0 to n, a compiler takes s for the innermost index: it has the value at hand then,
+        and no vectors, where windows overlap."""
+        i = innermost(e)
+        if i is None or e.where is not None or i in indices(*e.subscripts[:-1]):
+            return None
+        rest = tidy(e.subscripts[-1] - i)
+        beside = {*indices(rest)}
+        if not beside or not beside <= windows(e) - {i, *indices(e.body)}:
+            return None
+        k = fresh_index({*self._taken, *(j.name for j, _ in e.box)})
+        put = substitution({i: k - rest})
+        moved = self._short(replace(e, subscripts=tuple(map(put, e.subscripts)), body=put(e.body)))
+        inside = conjunction([apply("ge", k, rest), apply("lt", k, dict(e.box)[i] + rest)])
+        return replace(moved, where=inside, box=(*(part for part in e.box if part[0] is not i), (k, tensor.shape[-1])))
 
     def _with_terms(self, tensor: Tensor, e: Equation, decided: Expr | None) -> Expr | None:
         """The condition, and that there is something to be added up, if it alone does not say that the element of the

@@ -7,13 +7,20 @@ is never innermost: its loop is short.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from math import prod
 
 from ...domain import Facts
-from ...expr import Apply, Const, Expr, Index, indices, refs
+from ...expr import Apply, Const, Expr, Index, Ref, indices, preorder, refs
 from ...expr.sizes import equal
 from ...ir import Equation, Tensor
+from ...ops import OPS
 from .integers import fresh_index, stride
+from .rematerialize import HANDFUL
+
+LANES = 8  # doubles in the widest registers: fewer turns than that are no faster side by side
+WRITTEN_OUT = 64  # operations that a compiler writes one after the other, with their loads: 200 instructions in GCC
+_KEPT = {"max": 4, "min": 4}  # operations that keep the better one of two, and a NaN
 
 
 def pattern_of(e: Equation, tensor: Tensor) -> tuple[Expr | None, ...] | None:
@@ -61,6 +68,18 @@ def innermost(e: Equation) -> Index | None:
     return ranked[-1][1] if ranked else None
 
 
+def written_out(e: Equation, box: Sequence[tuple[Index, Expr]]) -> bool:
+    """Whether a compiler has no loops over the indices `box` of `e`: so few are their turns, as many wherever `e` is
+    evaluated, and so little is done in each. They are innermost then, and vectors are of the elements around them."""
+    extents = [extent.value for _, extent in box if isinstance(extent, Const)]
+    if not box or len(extents) < len(box) or e.where is not None or max(extents) >= LANES:
+        return False
+    computed = preorder([e.body], lambda n: () if isinstance(n, Ref) else n.args)
+    operations = sum(OPS[n.op].cost for n in computed if isinstance(n, Apply))
+    turns = prod(extents)
+    return operations <= HANDFUL and turns * (operations + _KEPT.get(e.reduce, 1)) <= WRITTEN_OUT
+
+
 def inner_loops(e: Equation, facts: Facts) -> list[Index]:
     """The indices of the innermost loops, the last one innermost: what `innermost` says, inside of the indices of the
     target that alone can take a condition into their limits, such as i in s*i + d*r < n where d may have any sign."""
@@ -78,16 +97,15 @@ def inner_loops(e: Equation, facts: Facts) -> list[Index]:
 
 
 def windows(e: Equation) -> set[Index]:
-    """The indices that stand beside another one in a subscript and run over a size (a kernel's), where that other one
-    runs over what is left (the positions of the kernel)."""
-    extents = dict(e.box)
+    """The indices that stand beside another one in a subscript and run over less: over a number, or over a size (a
+    kernel's), where that other one runs over what is left (the positions of the kernel)."""
+    longer = {i: isinstance(extent, Apply) - isinstance(extent, Const) for i, extent in e.box}
     found: set[Index] = set()
     for subscripts in _accesses(e):
         for s in subscripts:
-            inside = [i for i in indices(s) if i in extents]
-            short = {i for i in inside if not isinstance(extents[i], Apply)}
-            if short and len(short) < len(inside):
-                found |= short
+            placed = any(r.subscripts for r in refs(s))  # by data: beside nothing
+            inside = [] if placed else [i for i in indices(s) if i in longer]
+            found |= {i for i in inside if longer[i] < max(longer[j] for j in inside)}
     return found
 
 
