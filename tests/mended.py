@@ -335,6 +335,10 @@ MENDED = {
     "a sum in a branch that no place selects": (
         "f(y[m], w)[j:m] = where(j > 2, w, where(j > 3, y[j-1]*sum[i:j](y[i]), y[j]))"
     ),
+    "the smallest of quotients by what they are a multiple of": (
+        "f(x[n,k], b[n], g): d[i] = sqrt(1 + sum[p](x[i,p]**2)); m = 1 + sum[p](b[p]**2); "
+        "out = min[i,j](g*d[i]*x[i,j]*sin(x[i,j])/(x[i,j]*3)*m)"
+    ),
     "the largest of quotients that rows have": "f(x[n,m], b[n], c[n], g) = max[i,j](g*x[i,j]/c[i]*b[i])",
     "the largest of products with numbers": "f(x[n,m], b[n], c[n])[i] = max[j](b[i]*x[i,j]/(c[i]*3))",
     "attention of two rows where an input is given": (
