@@ -331,6 +331,20 @@ MENDED = {
         "h[i+1,j] = h[i,t[i]]*w[j] + tanh(h[i,j])*x[i,t[i]]; out[j] = h[n,j]",
     "a median": "f(x[n]) = median(x**2)",
     "an input that is a value where another is absent": "f(x[n,k], b[k]?): h = given(b, x*b, x); out = h**2*x",
+    "a neighbour in a branch that no place selects": "f(y[m], w)[j:m] = where(j > 0, w, where(j > 0, y[j-1], y[j]))",
+    "a sum in a branch that no place selects": (
+        "f(y[m], w)[j:m] = where(j > 2, w, where(j > 3, y[j-1]*sum[i:j](y[i]), y[j]))"
+    ),
+    "the smallest of quotients by what they are a multiple of": (
+        "f(x[n,k], b[n], g): d[i] = sqrt(1 + sum[p](x[i,p]**2)); m = 1 + sum[p](b[p]**2); "
+        "out = min[i,j](g*d[i]*x[i,j]*sin(x[i,j])/(x[i,j]*3)*m)"
+    ),
+    "the largest of quotients that rows have": "f(x[n,m], b[n], c[n], g) = max[i,j](g*x[i,j]/c[i]*b[i])",
+    "the largest of products with numbers": "f(x[n,m], b[n], c[n])[i] = max[j](b[i]*x[i,j]/(c[i]*3))",
+    "attention of two rows where an input is given": (
+        "f(x[2,k], y[2,k], b[k]?): h = attention(x, y, y); g = given(b, h*b, x); out = sum(g*y)"
+    ),
+    "a mean with weights, of which there may be none": "f(y[m], w[m]) = sum[i](y[i]*w[i]**2/sum[j](w[j]**2))",
 }
 # the same, with what is saved: nothing that backward can compute, or all
 SAVED = {
@@ -338,4 +352,32 @@ SAVED = {
         "s[i+1,j] = tanh(s[i,j])*x[i,j]; h[i,j] = s[i+1,j]; a = linear(h, w, b); g[i:n,j:k] = 0; g[r[i],j] += a[i,j]; "
         "out = sum[i,j](linear(g, w, b)[i,j]**2)",
     "an input that is a value where another is absent": MENDED["an input that is a value where another is absent"],
+    "rows moved on twice, of products under a triangle": "f(x[n,k], y[n,k]): "
+        "a[i,p:n] = where(p <= i, sum[j](x[i,j]*x[p,j]), -oo); s = softmax(a); h[i:n,j:k] = sum[p](s[i,p]*y[p,j]); "
+        "g[i,j] = where(i > 0, h[i-1,j], y[i,j]); out[i,j] = where(i > 0, g[i-1,j], g[i,j])",
+    "a smallest of each row, repeated along it": "f(y[m], z[n]): "
+        "q[i:n,j:n] = min[r:n](y[1]/(1 + where(r % 2 == 0, z[1], z[i])**2)); h[a:3*n,j:n] = 0; h[3*i,j] += q[i,j]; "
+        "out = h",
+}
+# with what else is printed: the names of functions, and the inputs that these are with respect to
+BESIDE = {
+    "a value that is added to, beside a tangent of 0": ("f(x[m], z, w) -> h: h[j:m] = w; h[j] += x[j]", "jvp", "z"),
+    "a tangent of a logsumexp of what may be nothing": ("f(y[m], w) = w - logsumexp[l](y[l])", "jvp", "y"),
+    "a mean of nothing, where an input is given": (
+        "f(x[n,k], b[k]?): h = given(b, x*b, x); out = mean(h)", "gradient", ""
+    ),
+    "the largest of products, rounded as they are": (
+        "f(x[n,k], g[k]): o[i,j] = x[i,j] - mean[p](x[i,p]); s[i] = sum[p](o[i,p]**2); "
+        "out = max[i,j](g[j]*o[i,j]*s[i])", "gradient", ""
+    ),
+    "largest values for some of the results": (
+        "f(x[n,k]) -> out, other: other = softmax(x, axis=-2); out = softmax(other, axis=-2)", "jacobian", ""
+    ),
+    "the largest of what far out has no value as it is written": (
+        "f(x[n,k], m[n,k]) = max[i,j](silu(x[i,j]*m[i,j]))", "jvp", "x"
+    ),
+    "a value that only a cotangent other than 0 asks for": (
+        "f(x[n], g[n]): m = sum[i](x[i]**2); s = sqrt(1 + m); r = 1/sqrt(1 + sum[i]((x[i]/s)**2)); h[i] = x[i]/s; "
+        "p[i] = h[i]*r; out = max[i](p[i]*g[i])", "jacobian", ""
+    ),
 }

@@ -333,7 +333,7 @@ def with_return(
     last: dict[str, Expression] = {}
     for s in reversed(body):
         match s:
-            case Assign(Name(name), value, "=") if name in outputs and name not in saved and len(flat(value)) <= ROOM:
+            case Assign(Name(name), value, "=") if name in {*outputs} - {*saved, *last} and len(flat(value)) <= ROOM:
                 last[name] = value
             case _:
                 break

@@ -20,7 +20,7 @@ from ..kinds import is_sparse, kind_of
 from ..records import replace
 from .components import Row, cells, of_components
 from .sparse import Entries, Result
-from .terms import Chain, Term
+from .terms import Chain, Term, without_asking
 
 Places = Sequence[tuple[tuple[Expr, ...], Expr]]  # what stands where
 Others = Callable[[], Iterable[Derivative]]
@@ -402,7 +402,7 @@ class _Blocks:
         joint, chains = self.derivative.function, self.chains.values()
         tensors = [*joint.tensors, *(t for chain in chains for t in chain.tensors), *(t for t, _ in results)]
         moved = {name for chain in chains for name in chain.moved}
-        statements = [e for e in joint.statements if e.target not in moved]
+        statements = [without_asking(e, moved) for e in joint.statements if e.target not in moved]
         statements += [e for chain in chains for e in chain.statements]
         statements += [e for _, equations in results for e in equations]
         outputs = (*outputs, *(t.name for t, _ in results))

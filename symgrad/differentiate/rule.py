@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..domain import Domain
 from ..errors import UnsupportedError
 from ..expr import (
     ONE,
@@ -172,6 +173,8 @@ class Sweep(Joint):
                     condition, adjoint = condition_of(adjoint)
                     where = condition if where is None else apply("and", where, condition)
                     where = None if where is ONE else where
+                    if Domain.of(first.box, where, self.function.facts).empty():  # no place selects it
+                        return
                 self._contribute(element, adjoint, first.box, where, first.when)
 
         def passed(element: Expr, adjoint: Expr) -> Expr:

@@ -33,13 +33,16 @@ from ..expr import (
     index,
     indices,
     is_short,
+    operator,
     ref,
     refs,
     substitute,
     substitution,
     transform,
+    values,
 )
 from ..expr.names import fresh, fresh_letters
+from ..expr.nodes import COMPARE
 from ..expr.polynomials import polynomial
 from ..expr.sizes import equal
 from ..ir import Box, Derivative, Equation, Tensor, When, below, by_target, components, recurrent
@@ -340,14 +343,33 @@ class Chain:
 
 
 def _moved(derivative: Derivative) -> dict[str, set[str]]:
-    """What depends on each cotangent, by its name."""
-    equations, found = derivative.function.statements, {}
+    """What is a multiple of each cotangent, by its name: no value that is only asked for where one is not 0."""
+    read = {
+        e: {n.name for n in values(e.body, closed=_compares) if isinstance(n, Ref)}
+        for e in derivative.function.statements
+    }
+    found = {}
     for _, seed in derivative.seeds:
         moved: set[str] = set()
-        while more := {e.target for e in equations if any(r.name in moved | {seed} for r in e.reads)} - moved:
+        while more := {e.target for e, names in read.items() if not names.isdisjoint({seed, *moved})} - moved:
             moved |= more
         found[seed] = moved
     return found
+
+
+def _compares(node: Expr) -> bool:
+    return operator(node) in COMPARE
+
+
+def without_asking(e: Equation, moved: Collection[str]) -> Equation:
+    """A value, whatever the cotangents are for which alone it is asked for."""
+
+    def put(node: Expr) -> Expr:
+        return ONE if _compares(node) and any(r.name in moved for r in refs(node)) else node
+
+    e = e.with_body(transform(e.body, put))
+    where = None if e.where is None else transform(e.where, put)
+    return replace(e, where=None if where is ONE else where)
 
 
 def _solved(

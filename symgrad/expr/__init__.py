@@ -40,6 +40,7 @@ from .nodes import (
 from .text import ATOM, ELIDED, Form, Printer, component_name, show
 from .traversal import (
     branch,
+    comparisons,
     folded,
     is_short,
     operators,

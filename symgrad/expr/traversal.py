@@ -116,6 +116,14 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
     return node
 
 
+def comparisons(root: Expr) -> list[Expr]:
+    """The comparisons in an expression. What they compare stays as it is written where values are put in another order:
+    rounded otherwise than where a maximum was taken of it, no element would be the largest."""
+    if COMPARE.keys().isdisjoint(operators(root)):
+        return []
+    return [node for node in postorder(root) if isinstance(node, Apply) and node.op in COMPARE]
+
+
 def renewed(node: Expr, done: Mapping[Expr, Expr]) -> Expr:
     """`node` computed from what `done` has for what it is computed from."""
     args = tuple(map(done.__getitem__, node.args))

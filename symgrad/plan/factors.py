@@ -7,7 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..expr import Apply, Const, Expr, factors, indices, operator, product, ref, refs, renewed, values, without_sign
+from ..expr import (
+    Apply,
+    Const,
+    Expr,
+    comparisons,
+    factors,
+    indices,
+    operator,
+    product,
+    ref,
+    refs,
+    renewed,
+    values,
+    without_sign,
+)
 from ..expr.names import Names
 from ..ir import Equation, Tensor
 from ..records import replace
@@ -51,8 +65,9 @@ def _ordered(body: Expr) -> Expr:
         if isinstance(node, Apply) and node.op in SUMS:  # terms may cancel, which they do best as they are written
             whole.update(without_sign(a)[0] for a in node.args)
     done: dict[Expr, Expr] = {}
+    compared = comparisons(body)
     for node in nodes:
-        new = renewed(node, done) if isinstance(node, Apply) else node
+        new = renewed(node, done) if isinstance(node, Apply) and node not in compared else node
         done[node] = _by_rank(new) if operator(node) in PRODUCTS and node not in whole else new
     return done[body]
 

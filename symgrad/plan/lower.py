@@ -15,6 +15,7 @@ from ..expr import (
     Index,
     Ref,
     apply,
+    comparisons,
     folded,
     index,
     indices,
@@ -376,10 +377,10 @@ def _quotient(node: Expr) -> tuple[Expr, Expr]:
     return node, ONE
 
 
-def tidied(equations: Iterable[Equation]) -> list[Equation]:
+def tidied(equations: Sequence[Equation]) -> list[Equation]:
     """The equations with one fraction where there were two."""
-    put = transformer(one_fraction)
-    return [e.with_body(put(e.body)) for e in equations]
+    kept = (dict(zip(found, found, strict=True)) for found in (comparisons(e.body) for e in equations))
+    return [e.with_body(transformer(one_fraction, given)(e.body)) for e, given in zip(equations, kept, strict=True)]
 
 
 @lru_cache(maxsize=2**10)

@@ -241,7 +241,8 @@ def narrowed(
 def _on_demand(
     step: Step, zero: _Outside | None, readers: Sequence[Equation], table: Mapping[str, Tensor], facts: Facts
 ) -> Step:
-    """The step with the conditions under which alone it is read: nobody asks for its other elements."""
+    """The step with the conditions under which alone it is read: nobody asks for its other elements. A condition of its
+    own that somebody reads outside of becomes a choice: what it leaves out is filled no more."""
     e, *others = step.equations
     if others or step.how != "fill" or step.when or e.when or e.matrix is not None or not e.fills(table[step.target]):
         return step
@@ -260,7 +261,12 @@ def _on_demand(
         return step
     if zero is not None and all(c in known for c in conjuncts(zero.condition)):
         e = replace(e, body=zero.body, where=None)
-    return replace(step, equations=(replace(e, where=conjunction([*e.conditions, *known])),), how="write", begins=True)
+    reduced = {i for i, _ in e.reduced}
+    chosen = [c for c in e.conditions if reduced.isdisjoint(indices(c)) and not always(c)]
+    if chosen:
+        e = e.with_body(select(conjunction(chosen), e.body, NEUTRAL.get(e.reduce, ZERO)))
+    where = conjunction([*(c for c in e.conditions if c not in chosen), *known])
+    return replace(step, equations=(replace(e, where=where),), how="write", begins=True)
 
 
 def limited(e: Equation, facts: Facts, known: Known) -> Equation:

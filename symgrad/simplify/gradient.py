@@ -143,8 +143,8 @@ def _tidied(statements: Sequence[Equation]) -> Iterator[Equation]:
         return apply(found, *node.args) if isinstance(found, str) else substitute(found, {ARGUMENT: node.args[0]})
 
     tidy = transformer(rewrite)
-    formulas = (any(isinstance(op, Filled) for op in operators(e.body)) for e in statements)
-    return (e.with_body(tidy(e.body)) if own else e for e, own in zip(statements, formulas, strict=True))
+    formulas = (any(isinstance(op, Filled) for op in operators(*e.expressions)) for e in statements)
+    return (e.mapped(tidy) if own else e for e, own in zip(statements, formulas, strict=True))
 
 
 def _asked_once(e: Equation, tensors: Collection[str]) -> Equation:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..expr import Apply, Expr, factors, fraction, indices, postorder, product, refs, substitute
+from ..expr import Apply, Expr, comparisons, factors, fraction, indices, postorder, product, refs, substitute
 from ..expr.names import Names
 from ..ir import Equation, Function, alive, names_of
 from ..records import replace
@@ -40,9 +40,10 @@ def _normalised(function: Function, e: Equation) -> tuple[Expr, Expr, list[Expr]
     box = {i for i, _ in e.box}
     products = [n for n in (postorder(e.body) if box else ()) if isinstance(n, Apply) and n.op in ("mul", "div")]
     inner = {a for n in products for a in n.args}
+    compared = {*postorder(*comparisons(e.body))}
     for node in products:
-        if node in inner:
-            continue  # a part of a longer product
+        if node in inner or node in compared:
+            continue  # a part of a longer product, or rounded as what it is compared with
         above, below = factors(node)
         if node is e.body and len(above) + len(below) == 2:
             continue  # a value that has a name

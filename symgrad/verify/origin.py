@@ -202,7 +202,11 @@ class Origin:
         return whole
 
     def _seeded(self, trace: Trace, outputs: Sequence[str], known: Array) -> Iterator[tuple[str, Array, Array]]:
-        """For some v: its place, v itself where the outputs' derivatives are `known`, and J^T v, in rows."""
+        """For some v: its place, v itself where the outputs' derivatives are `known`, and J^T v, in rows. Where the
+        original, as it is written, is no number, it has none."""
+        values = self._rows([trace.arrays[n] for n in outputs])
+        there = np.reshape([not mp.isnan(v) for v in values.ravel()], values.shape)
+        known = np.logical_and(known, there)
         places = self._places(trace, outputs)
         units = len(places) <= UNITS
         some = np.eye(len(places)) if units else np.random.default_rng(5).standard_normal((RANDOM, len(places)))

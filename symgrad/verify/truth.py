@@ -21,8 +21,8 @@ from mpmath import mp
 from mpmath.libmp import to_float
 
 from ..evaluate import evaluate
-from ..expr import Apply, indices
-from ..ir import Function, unconditional
+from ..expr import Apply, Ref, indices
+from ..ir import Equation, Function, below, reached, unconditional
 from ..records import dataclass
 from .cases import Case
 from .domains import inwards
@@ -87,7 +87,8 @@ def truth(declaration: Declaration, case: Case) -> Truth:
     """Evaluate the declaration and J^T v at rising precision until two precisions agree.
 
     There is no gradient where an output has no value (where several points are the first axis, each by itself), nor
-    where a grad_output of 0, or a sum of nothing, hides that it is infinite.
+    where a grad_output of 0, or a sum of nothing, hides that it is infinite; and no mean of nothing, with weights or
+    without.
     """
     seeds, count = case.seeds, case.count
     before: dict[str, Array] = {}
@@ -120,13 +121,15 @@ def truth(declaration: Declaration, case: Case) -> Truth:
                 if not mp.isfinite(value):
                     array[position] = mp.nan
     with mp.workprec(low):
-        hidden = _hidden(declaration.function, trace)
+        hidden, means = _hidden(declaration.function, trace), _means_of_nothing(declaration.function, trace)
     rows = count if count > 1 and all(len(a) == count for a in after.values()) else 1
     for row in range(rows):
         part = slice(row, row + 1) if rows > 1 else ...
         if hidden or not all(mp.isfinite(v) for a in outputs.values() for v in a[part].ravel()):
             for array in gradients.values():
                 array[part] = mp.nan
+    for name in means:
+        outputs[name][...] = mp.nan
     with mp.workprec(low):
         inward = _inward(declaration, case, trace)
     return Truth(outputs, gradients, low, trace.kinked, undecided, inward)
@@ -166,22 +169,36 @@ def _hidden(function: Function, trace: Trace) -> bool:
         return False
     some = any(trace.arrays[name].size for name in function.outputs)
     told = {e.target for e in function.statements if e.reduce == "logsumexp" and some}
-    values = (v for name, a in trace.arrays.items() if name not in told for v in a.ravel())
-    return not all(map(mp.isfinite, (*values, *_beside_nothing(function, trace)))) or trace.steep()
-
-
-def _beside_nothing(function: Function, trace: Trace) -> Iterator[Any]:
-    """What the equations over nothing compute on no condition, and without what there is nothing of."""
+    values = [v for name, a in trace.arrays.items() if name not in told for v in a.ravel()]
     for e, extents in zip(function.statements, boxes(function, trace.sizes, trace.numbers), strict=True):
-        sizes = {i: n for (i, _), n in zip(e.box, extents, strict=True)}
-        for node in unconditional(e.body) if 0 in extents and e.where is None and not e.when else ():
-            if isinstance(node, Apply) and node.op == "div":  # what is divided may be nothing: a weighted mean of it
-                node = 1 / node.args[1]
-            mine = indices(node)
-            if isinstance(node, Apply) and all(sizes[i] for i in mine):
-                for at in product(*(range(sizes[i]) for i in mine)):
-                    with suppress(IndexError):  # nobody reads that
-                        yield evaluate(node, dict(zip((i.name for i in mine), at, strict=True)), trace.element)
+        values += _beside_nothing(e, extents, trace, (Apply,))
+    return not all(map(mp.isfinite, values)) or trace.steep()
+
+
+def _means_of_nothing(function: Function, trace: Trace) -> list[str]:
+    """The outputs that are computed from a sum of nothing beside which stands what is no number, as what all weights
+    add up to divides there: the code divides 0 by 0."""
+    means: set[str] = set()
+    for e, extents in zip(function.statements, boxes(function, trace.sizes, trace.numbers), strict=True):
+        if e.reduce == "sum" and 0 in extents[len(e.shown) :] and 0 not in extents[: len(e.shown)]:
+            if not all(map(mp.isfinite, _beside_nothing(e, extents, trace, (Apply, Ref)))):
+                means.add(e.target)
+    reads = below(function.statements)
+    return [name for name in function.outputs if any(n in means for n in reached(reads, [name]))]
+
+
+def _beside_nothing(e: Equation, extents: Sequence[int], trace: Trace, kinds: tuple[type, ...]) -> Iterator[Any]:
+    """What an equation over nothing computes on no condition, and without what there is nothing of."""
+    sizes = {i: n for (i, _), n in zip(e.box, extents, strict=True)}
+    there = e.where is None and all((name in trace.given) is given for name, given in e.when)
+    for node in unconditional(e.body) if 0 in extents and there else ():
+        if isinstance(node, Apply) and node.op == "div":  # what is divided may be nothing: a weighted mean of it
+            node = 1 / node.args[1]
+        mine = indices(node)
+        if isinstance(node, kinds) and all(sizes[i] for i in mine):
+            for at in product(*(range(sizes[i]) for i in mine)):
+                with suppress(IndexError):  # nobody reads that
+                    yield evaluate(node, dict(zip((i.name for i in mine), at, strict=True)), trace.element)
 
 
 def _agree(a: Any, b: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mended import MENDED, SAVED
+from mended import BESIDE, MENDED, SAVED
 
 import symgrad as sg
 
@@ -20,4 +20,12 @@ def test_agrees_with_the_formula(name, to):
 @pytest.mark.parametrize("name", SAVED)
 def test_agrees_whatever_is_saved(name, save, to):
     report = sg.check(sg.parse(SAVED[name]), to=to, save=save)
+    assert report.ok, report
+
+
+@pytest.mark.parametrize("to", ["torch", "jax"])
+@pytest.mark.parametrize("name", BESIDE)
+def test_agrees_beside_others(name, to):
+    text, functions, wrt = BESIDE[name]
+    report = sg.check(sg.parse(text), to=to, functions=functions, wrt=wrt)
     assert report.ok, report

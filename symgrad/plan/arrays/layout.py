@@ -107,6 +107,8 @@ def _produced(
     if e.reduced:
         if not {i for i, _ in e.reduced} <= {i for r in values for i in indices(r)}:
             return None  # there is no axis to keep: a mean of what is the same for all
+        if not shown <= {*indices(e.body, *e.conditions)}:
+            return None  # nor one to leave: what is the same all along it has to be repeated
         if e.subscripts != tuple(i for i in order if i in shown):
             return None
         inner = natural(shown, order)  # axes in front need not be kept, but are where others are

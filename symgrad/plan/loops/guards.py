@@ -131,7 +131,7 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
             if innermost and isinstance(n, Note):
                 notes.append(n)
             elif free and (innermost or len(node.wanted) > 1):
-                done.append(replace(node, wanted=(), body=(n,)) if node.when else n)
+                done.append(replace(node, wanted=(), body=(n,)) if node.when and not is_start(n) else n)
             elif innermost and results and stored.isdisjoint(read | early):
                 last.append(_only_if(node, (n,)))
             else:
@@ -182,7 +182,7 @@ def _read(node: Node) -> set[str]:
 
 def _adds(node: Node) -> bool:
     """Whether a statement changes what stands in its element."""
-    return isinstance(node, Store) and node.how != "="
+    return isinstance(node, Store) and (node.how != "=" or node.element in refs(node.value))
 
 
 def _told(note: Node) -> list[str]:

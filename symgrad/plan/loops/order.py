@@ -107,7 +107,8 @@ class Order:
         if all(p is not None for p in patterns):
             return (note, *self._rectangles(tensor, equations, [p for p in patterns if p is not None]))
         if disjoint(equations, self._facts) and covers(equations, tensor.shape):
-            return (note, *(node for e in equations for node in self._contributions(tensor, [e], True)))
+            all_of_it = (e for e in equations if e.where is None)  # nothing is left to the others
+            return (note, *(node for e in all_of_it for node in self._contributions(tensor, [e], True)))
         return (note, *self._scattered(tensor, equations))
 
     def name(self, word: str, target: str = "") -> str:
