@@ -355,6 +355,8 @@ SAVED = {
     "rows moved on twice, of products under a triangle": "f(x[n,k], y[n,k]): "
         "a[i,p:n] = where(p <= i, sum[j](x[i,j]*x[p,j]), -oo); s = softmax(a); h[i:n,j:k] = sum[p](s[i,p]*y[p,j]); "
         "g[i,j] = where(i > 0, h[i-1,j], y[i,j]); out[i,j] = where(i > 0, g[i-1,j], g[i,j])",
+    "a maximum of what a sum divides": "f(x[n,k], b[n], c[k], g): s[i] = sum[p](x[i,p]**2); "
+        "d[i] = sqrt(1 + s[i]); m = 1 + sum[p](b[p]**2); out = max[i,j](g*(sin(x[i,j]))**2/m/m*m)",
     "a smallest of each row, repeated along it": "f(y[m], z[n]): "
         "q[i:n,j:n] = min[r:n](y[1]/(1 + where(r % 2 == 0, z[1], z[i])**2)); h[a:3*n,j:n] = 0; h[3*i,j] += q[i,j]; "
         "out = h",

@@ -65,7 +65,7 @@ def _ordered(body: Expr) -> Expr:
         if isinstance(node, Apply) and node.op in SUMS:  # terms may cancel, which they do best as they are written
             whole.update(without_sign(a)[0] for a in node.args)
     done: dict[Expr, Expr] = {}
-    compared = comparisons(body)
+    compared = {*comparisons(body)}
     for node in nodes:
         new = renewed(node, done) if isinstance(node, Apply) and node not in compared else node
         done[node] = _by_rank(new) if operator(node) in PRODUCTS and node not in whole else new

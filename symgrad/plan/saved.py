@@ -16,6 +16,7 @@ NOMINAL = 64  # the size of every axis when saving is weighed against computing 
 APART = 20  # the operations for which an element counts of an array that is put together of parts: it stands in memory
 NEVER = float("inf")
 TRIALS = 16  # values that are tried in the place of those computed from them
+ADDED_UP = ("sum", "prod", "logsumexp")  # what another order rounds otherwise
 ROUNDED = ("torch", "jax")  # there results that are computed in float32 are returned in the type of the inputs
 
 
@@ -28,14 +29,7 @@ def with_exact_results(
 ) -> tuple[list[Equation], list[Equation]]:
     """The equations, where an output that backward compares with what it computes has a local name before it is rounded
     and returned: `h == out` holds nowhere if h is rounded less than out."""
-    compared = {
-        r.name
-        for e in backward
-        for n in postorder(*e.expressions)
-        if isinstance(n, Apply) and n.op in COMPARISONS and all(refs(a) for a in n.args)
-        for r in refs(n)
-    }
-    writers = by_target(forward)
+    compared, writers = _compared(backward), by_target(forward)
     some = [n for n in primal.outputs if n in compared & {*writers} and not _chosen(n, writers, primal.inputs)]
     if not some:
         return [*forward], [*backward]
@@ -48,6 +42,17 @@ def with_exact_results(
         at = tuple(i for i, _ in box)
         ahead.append(Equation(name, at, "none", ref(new, *at), box))
     return ahead, [e.mapped(put) for e in backward]
+
+
+def _compared(equations: Iterable[Equation]) -> set[str]:
+    """What is compared with another value: ties are told by it."""
+    return {
+        r.name
+        for e in equations
+        for n in postorder(*e.expressions)
+        if isinstance(n, Apply) and n.op in COMPARISONS and all(refs(a) for a in n.args)
+        for r in refs(n)
+    }
 
 
 def _chosen(name: str, writers: Mapping[str, list[Equation]], inputs: Sequence[str]) -> bool:
@@ -90,9 +95,11 @@ def choose_saved(
     of whole matrices gives, or a loop from turn to turn. Of a `long` straight line, whose values have most of
     what they are computed from in common, all are, where that costs less. Backward that may be called `apart` from
     forward then computes outputs again, too, where what that needs beyond its own operations costs less than keeping
-    them: it reads inputs alone.
+    them: it reads inputs alone. There sums that tell ties are saved: added up in another order, none would be one.
     """
     cut = _Cut(primal, forward, tensors, operation, unsaved)
+    if apart:
+        cut.keep_sums(_compared(backward))
     read = {r.name for e in backward for r in e.reads}
     needed = [n for n in tensors if n in read and cut.known(n)]
     ways = (False, True) if long else (False,)
@@ -138,10 +145,21 @@ class _Cut:
         self.free = {*primal.inputs, *primal.outputs}
         self.tensors = tensors
         self.operation, self.unsaved = operation, {*unsaved}
+        self.sums: set[str] = set()
         self.reads = {
             name: [n for n in dict.fromkeys(r.name for e in es for r in e.reads) if self.known(n)]
             for name, es in self.writers.items()
         }
+
+    def keep_sums(self, names: Collection[str]) -> None:
+        """Compute no sum again of those below these names, nor those of what they read."""
+        seen, stack = set[str](), [*names]
+        while stack:
+            name = stack.pop()
+            if name not in seen:
+                seen.add(name)
+                stack += self.reads.get(name, ())
+        self.sums = {name for name in seen if any(e.reduce in ADDED_UP for e in self.writers.get(name, ()))}
 
     def known(self, name: str) -> bool:
         """Whether `name` is a tensor of forward."""
@@ -155,7 +173,7 @@ class _Cut:
         """The cost of computing it again from what it reads; 0 for what is made of options, sizes and indices."""
         if not self.reads[name] or name in self.unsaved:
             return 0.0
-        if self.operation == NEVER or any(e.matrix for e in self.writers[name]):
+        if self.operation == NEVER or name in self.sums or any(e.matrix for e in self.writers[name]):
             return NEVER
         axes = len(self.tensors[name].shape)
         if any(axes < len(self.tensors[n].shape) for n in self.unsaved.intersection(self.reads[name])):

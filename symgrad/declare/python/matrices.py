@@ -36,7 +36,7 @@ def _element(x: Traced, subscripts: Sequence[Expr], what: str) -> Expr:
 def _own(x: Any, what: str, least: int) -> Traced:
     """An array, so many of whose last axes are those of a vector or matrix.
 
-    Raises PackTooShort where a pack holds them, ShapeError where there are fewer.
+    Raises ShapeError where there are fewer, PackTooShort where a pack holds that of a vector.
     """
     array = traced(x)
     shape, rank = array._node.shape, array._node.rank
@@ -44,7 +44,8 @@ def _own(x: Any, what: str, least: int) -> Traced:
     if missing > 0:
         kind = "a matrix" if least == 2 else "a vector"
         said = f"sg.{what} takes {kind} or a stack of them, not {array!r}."
-        raise PackTooShort(said, show(shape[0]), missing) if packs_in(shape) else ShapeError(said)
+        held = packs_in(shape) and least == 1
+        raise PackTooShort(said, show(shape[0]), missing) if held else ShapeError(said)
     return Traced(array._node, min(array._lead, rank - least))
 
 
