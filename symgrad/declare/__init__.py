@@ -6,6 +6,7 @@ import difflib
 from importlib import import_module
 from typing import Any
 
+from ..later import np
 from .groups import SE3, SO3, SO3xR3
 from .primitive import Primitive, primitive
 from .python.arrays import Array
@@ -113,7 +114,7 @@ def __getattr__(name: str) -> Any:
 def _elsewhere(name: str) -> str:
     """Where else there is what was looked for, or what has nearly that name."""
     if name in NUMPY:
-        return f"; a formula takes NumPy's own: np.{name}"
+        return f"; a formula takes NumPy's own: {'np' if hasattr(np, name) else 'np.linalg'}.{name}"
     library = import_module("symgrad.library")
     if name in vars(library).get("__all__", ()):  # none while it is imported itself
         return f"; it is in symgrad.library: from symgrad.library import {name}"

@@ -319,8 +319,8 @@ class _Search:
         return any(mean > ENOUGH for mean in self.sample.means(self.lost(t)).values())
 
     def hopeful(self) -> bool:
-        """Whether a search may end well: at points that people have, more bits are lost than by as many roundings; or
-        all over the range, unless nobody wrote it and it is of many variables, whose products leave it in any order."""
+        """Whether a search may end well: at points that people have, more is lost than by a rounding of each node; or
+        all over the range, unless nobody wrote it and it has many variables, whose products leave it in any order."""
         means, noise = self.means_were, math.log2(1 + ROUNDING * math.sqrt(len(self.own)))
         more = {k: max(0.0, m - noise) for k, m in means.items() if k != "full"}
         whole = [m for k, m in more.items() if WEIGHTS[k] == 1] or [0.0]

@@ -752,6 +752,7 @@ def test_a_caller_counts_axes_from_the_front(name: str) -> None:
 
 ELSEWHERE = {
     "cumsum": "a formula takes NumPy's own: np.cumsum",
+    "multi_dot": "np.linalg.multi_dot",
     "softmax": "from symgrad.library import softmax",
     "sinn": "did you mean sin?",
 }

@@ -157,7 +157,7 @@ class Declared:
     def _repr_latex_(self) -> str | None:
         try:
             return self.function._repr_latex_()
-        except Exception:  # as above
+        except Exception:  # the same: a notebook then shows what __repr__ says
             return None
 
     @property
