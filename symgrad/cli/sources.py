@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ def dependencies(targets: Sequence[str], functions: Sequence[Function]) -> list[
     """The files that declarations were made from, as far as Python has imported them: those that TARGETs name, those of
     functions, the modules below this folder or beside a named file; and symgrad, whose version prints otherwise."""
     named, package = named_files(targets), Path(__file__).resolve().parent.parent
-    files = [*named, *(Path(f.python.__code__.co_filename) for f in functions if f.python is not None)]
+    files = [*named, *(Path(inspect.unwrap(f.python).__code__.co_filename) for f in functions if f.python is not None)]
     files += [Path(name) for module in [*sys.modules.values()] if (name := getattr(module, "__file__", None))]
     here, apart = [Path.cwd(), *(path.resolve().parent for path in named)], {Path(sys.prefix), package}
     own = dict.fromkeys(path.resolve() for path in files)

@@ -29,7 +29,8 @@ class Function:
     formula      the declaration in formula text or mathematics, one line or several, for people
     source       what prints it again: a TARGET of the command, or the formula text itself
     stabilize    whether it may be rewritten into a form that loses fewer digits
-    python       the Python function that it is declared by, which takes arrays and options by name: the check asks it
+    python       the Python function that it is declared by, for the check: it takes what symgrad's functions do to
+                 arrays, by their names, and arrays and options by name
     symbols      the SymPy symbols that it is declared with, by the text of what stands for each: `x`, `p[0]`
     """
 

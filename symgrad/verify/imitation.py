@@ -1,7 +1,8 @@
 """What imitates NumPy has NumPy for its witness: the user's own function, called with arrays.
 
 A declaration in Python is traced, and the check is of the formula that came of it. Where the function calls nothing of
-symgrad's, what NumPy makes of it must be what the formula says, shapes included; what it refuses, too.
+symgrad's that is of index notation, what NumPy makes of it must be what the formula says, shapes included; what it
+refuses, too.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from ..ir import Dtype, Function, bind, shape_of
 from ..records import replace
 from .cases import Case, is_of_nothing, refuses_infinity
 from .text import Array, Values, full_shape
+from .witness import FUNCTIONS
 
-Python = Callable[..., Any]  # takes inputs and options by name
+Python = Callable[..., Any]  # takes functions by name, and inputs and options by name
 MODERATE = 8.0  # inputs up to which no exponential of the formula drowns what stands beside it
 TOLERANCE = 1e-6  # NumPy's function rounds as it is written: another function differs by more
 
@@ -109,7 +111,7 @@ def _called(python: Python, inputs: Values, options: Mapping[str, Any]) -> list[
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            result = python(**given, **options)
+            result = python(FUNCTIONS, **given, **options)
     except (SymgradError, AttributeError):  # a function of symgrad's, or what only its arrays have
         return None
     results = list(result) if isinstance(result, (tuple, list)) else [result]

@@ -10,10 +10,14 @@ from mathematics import both
 from mpmath import mp
 
 import symgrad as sg
-from symgrad.declare.python import numpy_functions
+from symgrad.declare.python import joining, matrices, numpy_functions
+from symgrad.declare.python.arithmetic import elementwise
+from symgrad.declare.python.arrays import of_arrays
 from symgrad.errors import SymgradError
 from symgrad.expr import postorder
+from symgrad.library import softmax
 from symgrad.verify.reference import Declaration
+from symgrad.verify.witness import FUNCTIONS
 
 X = np.array([[0.5, -1.25, 0.5], [2.0, 0.0, -0.75]])
 W = np.array([0.25, -2.0, 0.5])
@@ -288,12 +292,27 @@ SAME = {
         ),
     ],
 }
-ROWS = [(signature, body) for signature, bodies in SAME.items() for body in bodies]
+SYMGRADS = {  # what symgrad's own functions make of arrays, which stand for NumPy's
+    "x[n,m], w[m]": [
+        *(f"sg.{kind}(x{a})" for kind in "sum mean max min prod logsumexp".split() for a in OVER),
+        *("sg.argmax(x, axis=0)", "sg.stack([w, x[1]])", "sg.stack([w, x[0]], axis=0)", "sg.concatenate([x, w[None]])"),
+        *("sg.where(x > 0, x, w)", "sg.median(x, axis=0)", "sg.argsort(x, axis=1, descending=True)", "sg.sort(x)"),
+        *("sg.sort(x, axis=0, descending=True)", "sg.topk(x, 2)", "sg.topk(x, 1, axis=0, largest=False)[0]"),
+        *("sg.norm(w)", "sg.norm(x, axis=-1)", "sg.norm(x, 1, axis=0)", "sg.softplus(x) * sg.sigmoid(w)"),
+        *("sg.erf(x)", "sg.lgamma(3 + x)", "sg.maximum(x, w)", "sg.clip(x, -1, 1)", "softmax(x, axis=0)"),
+    ],
+    "x[n,n]": [
+        *(f"sg.{name}(x @ x.T)" for name in "cholesky det logdet slogdet inv eigh eigvalsh svd svdvals pinv".split()),
+        *("sg.qr(x)", "sg.trace(x)", "sg.matrix_power(x, 3)", "sg.solve(x, x[0])", "sg.solve(x, x.T)"),
+        *("sg.solve_triangular(x, x[0])", "sg.solve_triangular(x, x, lower=True)", "sg.eye(x.shape[0]) * x"),
+    ],
+}
+ROWS = [(signature, body) for table in (SAME, SYMGRADS) for signature, bodies in table.items() for body in bodies]
 
 
 def declared(signature, body):
     names = ", ".join(re.findall(r"(\w+)\[", signature))
-    space = {"np": np}
+    space = {"np": np, "sg": sg, "softmax": softmax}
     exec(f"def f({names}):\n    return {body}\n", space)
     return sg.function(signature)(space["f"])
 
@@ -302,7 +321,7 @@ def declared(signature, body):
 def test_a_traced_function_is_numpys(signature, body):
     declaration = declared(signature, body)
     given = dict(zip(declaration.function.inputs, ARRAYS[signature], strict=True))
-    agrees(declaration.function, given, declaration.on_arrays(**given))
+    agrees(declaration.function, given, declaration.on_arrays(FUNCTIONS, **given))
 
 
 def agrees(function, given, found):
@@ -337,7 +356,7 @@ def test_axes_that_dots_take_are_axes(body, dots):
             return inner(x)
 
         caller = sg.function("x[b,n,m]")(outer)
-        agrees(caller.function, {"x": B}, caller.on_arrays(x=B))
+        agrees(caller.function, {"x": B}, caller.on_arrays(FUNCTIONS, x=B))
 
 
 REFUSED = [  # (inputs, body, what the message says)
@@ -417,6 +436,23 @@ def test_the_check_asks_numpy(row, monkeypatch):
     report = sg.check(declared(signature, body))
     assert not report.ok and said in str(report), str(report)
     assert all(f.stage == "NumPy" for f in report.failures)
+
+
+OURS_WRONG = [  # the same of symgrad's own functions
+    ("sg.stack([w, 2*w], axis=0)", "stack", lambda arrays, axis: joining.stack(arrays), "the formula"),
+    ("sg.sort(x, axis=0)", "sort", lambda x, axis: matrices.sort(x), "the formula"),
+    ("sg.hypot(w, sg.sum(x, axis=0))", "hypot", lambda a, b: elementwise("add", a, b), "the formula"),
+    ("softmax(sg.erf(x), axis=0)", "erf", lambda x: elementwise("erfc", x), "the formula"),
+]
+
+
+@pytest.mark.parametrize("row", OURS_WRONG, ids=[row[0] for row in OURS_WRONG])
+def test_the_check_calls_symgrads_functions_with_arrays(row, monkeypatch):
+    body, name, wrong, said = row
+    wrong.__name__ = name
+    monkeypatch.setattr(sg, name, of_arrays(wrong))
+    report = sg.check(declared("x[n,m], w[m]", body))
+    assert not report.ok and said in str(report), str(report)
 
 
 PRINTED = [

@@ -7,7 +7,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
@@ -26,7 +25,7 @@ from .arrays import Array, Input, as_array
 from .formula import formula
 from .graph import Node, constant, input_of, packs_in, read, value
 from .lowering import Lowering
-from .scope import Scope, current, entered, usable
+from .scope import Functions, Scope, calls_arrays, current, entered, usable, with_arrays
 from .seen import seen
 from .signature import (
     Signature,
@@ -39,7 +38,6 @@ from .signature import (
 )
 from .values import Absent, NumbersListed, PackTooShort, Traced, traced
 
-_with_arrays: ContextVar[bool] = ContextVar("called with arrays", default=False)
 Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
 
 
@@ -82,7 +80,8 @@ class Declared:
         signature = self.signature
         while True:
             try:
-                return replace(_trace(self, signature), python=self.on_arrays)
+                called = functools.wraps(self.__wrapped__)(functools.partial(self.on_arrays))
+                return replace(_trace(self, signature), python=called)
             except PackTooShort as short:
                 if signature.bare:
                     raise
@@ -108,8 +107,12 @@ class Declared:
         return Declared(self.__wrapped__, self._text, {**self.static, **values})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current() is None and _with_arrays.get():
-            return functools.partial(self.__wrapped__, **self.static)(*args, **kwargs)
+        if current() is None and calls_arrays():
+            bound = inspect.signature(self.__wrapped__).bind_partial(*args, **kwargs)
+            optional = (name for name, kind in self.signature.tensors.items() if kind.optional)
+            absent = {name: Absent(name) for name in optional if bound.arguments.get(name) is None}
+            bound.arguments = {**self.keywords(), **bound.arguments, **absent}
+            return self.__wrapped__(*bound.args, **bound.kwargs)
         if current() is None:
             raise DeclarationError(
                 f"{self.name} is a declaration, and has no values. Call it inside of another one, or print its code: "
@@ -121,17 +124,19 @@ class Declared:
         """What the Python function is told of static options, and of inputs that are left out."""
         return {name: Absent(name) if name in self._absent else value for name, value in self.static.items()}
 
-    def on_arrays(self, **arguments: Any) -> Any:
+    def on_arrays(self, functions: Functions, /, **arguments: Any) -> Any:
         """What the Python function itself returns for arrays and numbers, given by name, and those that it calls; the
         check asks for it.
+
+        functions  what those of symgrad do to arrays, by name
 
         Raises whatever the function raises where it is not written for arrays; one of numbers, such as `math.sin`
         takes, is called for each. DeclarationError where it is written for the tensors of torch.
         """
         python = functools.partial(self.__wrapped__, **self.static)
-        before = _with_arrays.set(True)
         try:
-            return python(**arguments)
+            with with_arrays(functions):
+                return python(**arguments)
         except (TypeError, ValueError) as error:
             if self._calls_torch:
                 raise DeclarationError(f"{self.name} is written for torch's tensors.") from error
@@ -140,13 +145,12 @@ class Declared:
                 raise
             numbers = {name: x for name, x in arguments.items() if name not in arrays}
             points = zip(*(np.ravel(x).tolist() for x in arrays.values()), strict=True)
-            found = [python(**dict(zip(arrays, point, strict=True)), **numbers) for point in points]
+            with with_arrays(functions):
+                found = [python(**dict(zip(arrays, point, strict=True)), **numbers) for point in points]
             several = isinstance(found[0], (tuple, list))
             results = [np.array(r) for r in (zip(*found, strict=True) if several else [found])]
             shaped = [r.reshape(np.shape(next(iter(arrays.values())))) for r in results]
             return tuple(shaped) if several else shaped[0]
-        finally:
-            _with_arrays.reset(before)
 
     def __repr__(self) -> str:
         try:

@@ -16,7 +16,7 @@ from .arrays import Array, as_array
 from .building import Building
 from .closing import closed
 from .graph import Given, Pieces, Written, axes_of, constant, packs_in, read, value
-from .scope import Scope, extents_of, inside
+from .scope import Scope, extents_of, inside, plain
 from .sizes import read_size, split_sizes
 from .values import Axis, Traced, size_of, traced
 
@@ -119,7 +119,10 @@ class Reducing:
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def __call__(self, x: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    def __call__(self, x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+        numerical = plain(self.kind)
+        if numerical is not None:
+            return numerical(x, axis=axis, keepdims=keepdims)
         return as_array(reduced(self.kind, x, axis, keepdims))
 
     def __getitem__(self, key: Any) -> Callable[[Any], Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
@@ -120,6 +120,30 @@ def entered(scope: Scope) -> Iterator[Scope]:
         yield scope
     finally:
         _innermost.reset(before)
+
+
+Functions = Mapping[str, Callable[..., Any]]
+_of_arrays: ContextVar[Functions | None] = ContextVar("of arrays", default=None)
+
+
+def calls_arrays() -> bool:
+    """Whether a Python function is called with arrays, and not traced."""
+    return _of_arrays.get() is not None
+
+
+def plain(name: str) -> Callable[..., Any] | None:
+    """What symgrad's function does to arrays while a Python function is called with such, if anything."""
+    return (_of_arrays.get() or {}).get(name)
+
+
+@contextmanager
+def with_arrays(functions: Functions) -> Iterator[None]:
+    """symgrad's functions are these while the block runs."""
+    before = _of_arrays.set(functions)
+    try:
+        yield
+    finally:
+        _of_arrays.reset(before)
 
 
 def extents_of(given: Mapping[Index, Expr | Written], scope: Scope) -> dict[Index, Expr]:
