@@ -22,7 +22,7 @@ from symgrad.derivatives import derive
 from symgrad.differentiate import differentiate
 from symgrad.evaluate import evaluate
 from symgrad.expr import apply, show
-from symgrad.ir import show_equations
+from symgrad.ir import show_equation, show_equations
 from symgrad.ir.signs import POSITIVE
 from symgrad.pipeline import printed
 from symgrad.simplify import STABLE, simplify, stable
@@ -357,6 +357,24 @@ def test_what_loses_fewer_bits_is_taken(body):
     derivative = sg.vjp(sg.parse(f"f({', '.join(inputs)}) = {body}"))
     bodies = {e.target: show(e.body) for e in derivative.equations}
     assert {name: bodies[name] for name in CANCELLED[body]} == CANCELLED[body]
+
+
+STEPS = {  # what is written in steps, and forward without cancellation
+    "e[i] = exp(x[i]); out[i] = log(1 + e[i])": "out[i] = softplus(x[i])",
+    "e[i] = exp(x[i]); out[i] = e[i] - 1": "out[i] = expm1(x[i])",
+    "c[i] = cos(x[i]); out[i] = (1 - c[i])/x[i]**2": "out[i] = versin(x[i]) / x[i]**2",
+    "d[i] = x[i]*x[i] + r**2; out[i] = sqrt(d[i])": "out[i] = hypot(x[i], r)",
+    "q[i] = 1 - x[i]; out[i] = x[i]*log(x[i]) + q[i]*log(q[i])": """q[i] = 1 - x[i]
+        out[i] = x[i] * log(x[i]) + q[i] * log1p(-x[i])""",
+    "h[i] = x[i] + r*x[i]*(1 - x[i])/2; out[i] = r*h[i]*(1 - h[i])": """h[i] = x[i] + r * x[i] * (1 - x[i]) / 2
+        out[i] = r * h[i] * (1 - h[i])""",
+}
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_what_is_written_in_steps_loses_no_more(steps):
+    found = stable(sg.parse(f"f(x[n], r): {steps}"))
+    assert [show_equation(e) for e in found.statements] == [line.strip() for line in STEPS[steps].splitlines()]
 
 
 # the property: the same numbers, whatever was rewritten

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..expr import Const, Expr, Index, Ref, is_short, operator, operators, ref, refs, substitute, values
-from ..ir import Derivative, Equation, Function, Role
+from ..expr import Const, Expr, Index, Ref, operator, operators, ref, substitute, values
+from ..ir import Derivative, Function
 from ..numerics.removable import Filled
 from ..precision import better, fewest, has_values
 from ..precision.orders import differences_first
-from ..precision.search import DERIVED, LARGEST
+from ..precision.search import DERIVED
 from ..records import replace
+from .inlined import Inlined
 from .powers import double_angles
 from .products import shared_in_front
 from .results import by_result
@@ -36,7 +37,7 @@ def with_cancelled(
     forward = {e.target for e in derivative.primal.statements}
     numbers = frozenset([*(d.name for d in function.dims), *(o.name for o in function.options)])
     well_scaled = numbers | {s for _, s in derivative.seeds}
-    inlined, written = _Inlined(function), None if beside is None else _Inlined(beside.function)
+    inlined, written = Inlined(function), None if beside is None else Inlined(beside.function)
     in_stable_form = {} if written is None else _stable_forms(written, inlined, forward)
     results = [
         (ref(e.target, *e.subscripts), inlined(e.body))
@@ -61,11 +62,7 @@ def with_cancelled(
         if filled is not None:
             form = filled
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
-            shared = dict[Expr, Expr]()
-            for r in refs(form):
-                whole = inlined(r)
-                if r.name not in well_scaled:
-                    shared |= {whole: r} | ({whole.args[0]: -r} if operator(whole) == "neg" else {})
+            shared = inlined.words(form, inlined)
             form = best = _or(better(body, well_scaled, shared, DERIVED), body)
             other = None if written is None else written.body(e)
             if other is not None and other is not body:
@@ -108,48 +105,10 @@ def _or(form: Expr | None, body: Expr) -> Expr:
     return body if form is None else form
 
 
-def _stable_forms(written: _Inlined, inlined: _Inlined, forward: Collection[str]) -> dict[Expr, Expr]:
+def _stable_forms(written: Inlined, inlined: Inlined, forward: Collection[str]) -> dict[Expr, Expr]:
     """What values of forward are as they were written, which their gradients speak of, and in the form that they have
     now."""
     both = [t for t in written.locals if t in forward and t in inlined.locals]
     pairs = ((written.locals[t], inlined.locals[t]) for t in both)
     found = {written(a.body): inlined(b.body) for a, b in pairs if a.subscripts == b.subscripts}
     return {a: b for a, b in found.items() if a is not b}
-
-
-class _Inlined:
-    """Formulas in terms of what is given: the point at which that is computed is known, its rounded parts are not."""
-
-    def __init__(self, function: Function) -> None:
-        self.locals = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
-        self.writers = function.writers
-
-    def __call__(self, body: Expr) -> Expr:
-        while is_short(body, LARGEST):
-            found: dict[Expr, Expr] = {}
-            for r in refs(body):
-                e = self.locals.get(r.name)
-                if e is not None and not e.reduced:
-                    found[r] = substitute(e.body, dict(zip(e.subscripts, r.args, strict=True)))
-            if not found:
-                return body
-            body = substitute(body, found)
-        return body
-
-    def becomes(self, e: Equation) -> None:
-        """An equation has another form, in which its readers know it."""
-        if e.target in self.locals:
-            self.locals[e.target] = e
-
-    def body(self, e: Equation) -> Expr | None:
-        """What the tensor of an equation is computed from here, or is a sum of; None where that is not one such
-        formula."""
-        own, *others = self.writers.get(e.target, (None,))
-        if own is None or others or own.where is not None or own.when or e.when:
-            return None
-        if e.reduce not in ("none", "sum") or (own.reduce, own.reduced) != (e.reduce, e.reduced):
-            return None
-        if len(own.subscripts) != len(e.subscripts) or e.reduced and e.where is not None:
-            return None  # a sum of some terms alone is not that of others which add up to the same
-        body = self(substitute(own.body, dict(zip(own.subscripts, e.subscripts, strict=True))))
-        return None if any(r.name in self.writers for r in refs(body)) else body

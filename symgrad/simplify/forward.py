@@ -35,9 +35,11 @@ from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from ..ops.row import unguarded
 from ..precision import better
+from ..precision.search import operations
 from ..records import replace
 from .domain import in_domain
 from .exponentials import by_exponentials
+from .inlined import Inlined
 from .normalised import with_normalised
 from .singular import filled_quotients, with_filled
 from .softmax import softmax
@@ -45,6 +47,7 @@ from .table import OF_INPUTS, SCALED, STABLE, Identity, stable_form
 from .tails import by_tails
 
 SEARCHED = "fewest bits lost"
+MORE = 1  # operations that a form of what is written in steps may take: q*log1p(-p) for q*log(q)
 LARGE = 2_000  # operations; a longer straight line keeps its text, but for what is 0/0
 
 
@@ -256,18 +259,30 @@ def _hoist(function: Function) -> Function:
 
 
 def _with_fewest_lost(function: Function) -> Function:
-    """Formulas of inputs that still cancel or leave the range, in the best form that a search finds: what else is read
-    is as wrong as it is anyway."""
+    """Formulas of inputs that still cancel or leave the range, in the best form that a search finds; a step of
+    inputs that they read is written out for it. What else is read is as wrong as it is anyway.
+
+    What somebody wrote in steps keeps them, unless the other form is about as short: log(1 + e) with e = exp(x).
+    """
     scaled = frozenset([*(d.name for d in function.dims), *(o.name for o in function.options)])
     known = {*function.inputs, *scaled}
+    inlined = Inlined(function)
     statements = []
     for e in function.statements:
-        if e.matrix is None and all(r.name in known for r in e.reads):
-            form = better(e.body, scaled)
-            form = filled_quotients(e.body if form is None else form, scaled)  # sin(w*t)/w; some are quotients only now
-            if form is not e.body:
+        body = e.body if e.matrix is not None else inlined.once(e.body)
+        whole = e if body is e.body else e.with_body(body)
+        if e.matrix is None and all(r.name in known for r in whole.reads):
+            words = inlined.words(e.body, inlined.once)
+            form = better(body, scaled, words)
+            if form is not None and words:
+                spoken = substitute(form, words)
+                form = form if operations(spoken) <= inlined.steps(e, refs(spoken)) + MORE else None
+            form = filled_quotients(body if form is None else form, scaled)  # sin(w*t)/w; some are quotients only now
+            if form is not body:
+                form = substitute(form, words)
                 guarded = e.guarded or unguarded(form) is not form and unguarded(e.body) is e.body
                 e = replace(e, body=form, guarded=guarded)
+                inlined.becomes(e)
         statements.append(e)
     return replace(function, statements=tuple(statements))
 

@@ -35,9 +35,10 @@ def _of_each(row: Op) -> Function:
     def function(*arrays: Any) -> Any:
         first = each(*arrays[: row.arity])
         found = np.asarray(reduce(each, arrays[row.arity :], first))
-        kinds = {type(x) for x in found.ravel()}
-        plain = bool if row.result == "bool" else int if kinds == {int} else float
-        return found.astype(plain)[()]
+        given = np.result_type(*arrays)
+        whole = {type(x) for x in found.ravel()} == {int}
+        real = int if whole else given if given.kind == "f" else float
+        return found.astype(bool if row.result == "bool" else real)[()]
 
     return function
 

@@ -455,6 +455,18 @@ def test_the_check_calls_symgrads_functions_with_arrays(row, monkeypatch):
     assert not report.ok and said in str(report), str(report)
 
 
+ROUNDED = [
+    *("(1 - np.cos(w))/w**2", "(np.cos(w) - 1 + w**2/2)/w**4"),
+    *("(sg.exp(w) - 1 - w)/w**2", "x.var(axis=0)/(w**2 + x.var())"),
+]
+
+
+@pytest.mark.parametrize("body", ROUNDED)
+def test_what_numpy_rounds_away_is_no_disagreement(body):
+    report = sg.check(declared("x[n,m], w[m]", body))
+    assert report.ok, report
+
+
 PRINTED = [
     *("np.cumsum(x, axis=1)*w", "np.maximum.accumulate(w)", "np.roll(x, 1, axis=1)*w", "np.diag(x.T @ (x*w))"),
     *("np.einsum('ij,kj,j->ik', x, x, w)", "np.convolve(w, x[0])", "np.pad(x, ((1, 0), (2, 3)))**2"),

@@ -1,0 +1,68 @@
+"""Formulas in terms of what is given, in which a search for another form sees what they are computed from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+
+from ..expr import Expr, is_short, operator, refs, substitute
+from ..ir import Equation, Function, Role
+from ..precision.search import LARGEST, operations
+
+
+class Inlined:
+    """Formulas in terms of what is given: the point at which that is computed is known, its rounded parts are not."""
+
+    def __init__(self, function: Function) -> None:
+        self.locals = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
+        self.writers = function.writers
+        self.readers = Counter(name for e in function.statements for name in {r.name for r in e.reads})
+        self.readers.update(function.outputs)
+
+    def __call__(self, body: Expr) -> Expr:
+        while is_short(body, LARGEST):
+            further = self.once(body)
+            if further is body:
+                break
+            body = further
+        return body
+
+    def once(self, body: Expr) -> Expr:
+        """With the locals that it reads written out, and not what these read."""
+        found: dict[Expr, Expr] = {}
+        for r in refs(body):
+            e = self.locals.get(r.name)
+            if e is not None and not e.reduced:
+                found[r] = substitute(e.body, dict(zip(e.subscripts, r.args, strict=True)))
+        return substitute(body, found) if found else body
+
+    def words(self, body: Expr, whole: Callable[[Expr], Expr]) -> dict[Expr, Expr]:
+        """What the names in a formula stand for, and its negative: it is computed anyway."""
+        called: dict[Expr, Expr] = {}
+        for r in refs(body):
+            if (own := whole(r)) is not r:
+                called |= {own: r} | ({own.args[0]: -r} if operator(own) == "neg" else {})
+        return called
+
+    def steps(self, e: Equation, kept: Collection[Expr] = ()) -> int:
+        """The operations of an equation, and of what is computed for it alone and not `kept`."""
+        gone = (r for r in e.reads if r.name in self.locals and self.readers[r.name] == 1 and r not in kept)
+        return operations(e.body) + sum(self.steps(self.locals[r.name]) for r in gone)
+
+    def becomes(self, e: Equation) -> None:
+        """An equation has another form, in which its readers know it."""
+        if e.target in self.locals:
+            self.locals[e.target] = e
+
+    def body(self, e: Equation) -> Expr | None:
+        """What the tensor of an equation is computed from here, or is a sum of; None where that is not one such
+        formula."""
+        own, *others = self.writers.get(e.target, (None,))
+        if own is None or others or own.where is not None or own.when or e.when:
+            return None
+        if e.reduce not in ("none", "sum") or (own.reduce, own.reduced) != (e.reduce, e.reduced):
+            return None
+        if len(own.subscripts) != len(e.subscripts) or e.reduced and e.where is not None:
+            return None  # a sum of some terms alone is not that of others which add up to the same
+        body = self(substitute(own.body, dict(zip(own.subscripts, e.subscripts, strict=True))))
+        return None if any(r.name in self.writers for r in refs(body)) else body
