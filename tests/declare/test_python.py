@@ -578,6 +578,19 @@ def test_declared_is_still_the_python_function() -> None:
     assert squares.function.source.endswith("test_python:squares")
 
 
+def test_what_is_overwritten_keeps_its_name():
+    @sg.function
+    def steps(u: sg.Tensor["n"], w: sg.Tensor["n n"], k: float):
+        for _ in range(2):
+            u = u + k * (np.roll(u, 1) - u)
+        v = np.tanh(w @ u)
+        v = w.T @ v
+        return v * v
+
+    names = [line.split("[")[0].strip() for line in str(steps.function).splitlines()[1:]]
+    assert names == ["u_2", "u_3", "w_u_3", "v", "v_2", "out"]
+
+
 def test_a_chain_of_operations_takes_linear_time() -> None:
     def chain(x: Any, y: Any) -> Any:
         for k in range(10_000):

@@ -216,6 +216,7 @@ def _run(
             node = local._node if isinstance(local, Array) else None
             if node is not None and not node.constant and node.serial not in given and usable(name):
                 names.setdefault(node.serial, name)
+        scope.made(None)
         return result, names
     finally:
         scope.frame = None  # its local variables may hold much
@@ -265,7 +266,7 @@ def _trace(declared: Declared, signature: Signature) -> Function:
         outputs = [_output(declared, x) for x in (result if isinstance(result, (tuple, list)) else [result])]
         if signature.bare:  # a number among the outputs has the one shape of all parameters
             outputs = [value([ref("...")], read(n, ()), [n]) if n.constant else n for n in outputs]
-        lowered = Lowering(draft, outputs, scope.names, scope.calls, scope.within).run()
+        lowered = Lowering(draft, outputs, scope.names, scope.calls | scope.stored, scope.within).run()
         text = formula(declared.name, tuple(draft.tensors.values()), lowered.outputs, lowered.lines, signature.bare)
         return draft.finish(lowered.outputs, text, declared._source)
 
@@ -321,7 +322,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         keywords[name] = as_array(traced(kwargs.get(name, default)))
         if keywords[name]._node.constant:
             sizes[name] = read(keywords[name]._node, ())
-    scope = replace(caller, sizes=sizes, code=declared._code, frame=None)
+    scope = replace(caller, sizes=sizes, code=declared._code, frame=None, latest=(-1, None))
     result, found = _run(declared, scope, arguments, keywords)
     scope.names.update(found)
     if isinstance(result, Array):

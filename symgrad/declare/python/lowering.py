@@ -37,7 +37,7 @@ class Lowering:
     """Writes the equations of `outputs` into `draft`.
 
     names   the user's name for a node, by its serial
-    calls   the name of the function that gave a node
+    calls   the name of the variable that a node was stored in, or else of the function that gave it
     within  the result of the call inside of which a node was named
     """
 
@@ -55,6 +55,7 @@ class Lowering:
         self.outputs = tuple(outputs)
         self.nodes = reachable(outputs)
         self.names: dict[int, str] = {}
+        self.asked: dict[int, str] = {}  # what a name was to be, of what is no output
         self.taken = Names(draft.names | draft.letters)
         self.copies: list[tuple[str, Node]] = []
         self.done: Done = {}
@@ -95,7 +96,10 @@ class Lowering:
             self.result.append(name)
         for node in self.nodes:
             if node.serial in wishes:
-                self.names[node.serial] = self._fresh(wishes[node.serial], self._called_for(node, wishes))
+                within = self._called_for(node, wishes)
+                self.names[node.serial] = self._fresh(wishes[node.serial], within)
+                if not within:
+                    self.asked[node.serial] = wishes[node.serial]
         readers = Counter(operand.serial for node in self.nodes for operand in node.operands.values())
         needed = {operand.serial for node in self.nodes for operand in _needed(node)}
         for node in self.nodes:
@@ -121,6 +125,7 @@ class Lowering:
                 self._name_operand(node)
         for node in self._shifted():
             self._name_operand(node)
+        self._number_in_order()
         self._hand_down_outputs()
 
     def _shifted(self) -> list[Node]:
@@ -163,7 +168,16 @@ class Lowering:
             node = source
         word = _word(node)
         if word and node.serial not in self.names:
-            self.names[node.serial] = self._fresh(self.calls.get(node.serial) or word)
+            self.asked[node.serial] = self.calls.get(node.serial) or word
+            self.names[node.serial] = self._fresh(self.asked[node.serial])
+
+    def _number_in_order(self) -> None:
+        """What asked for one name has it with numbers in the order of the equations: u_2, u_3, ... of a loop."""
+        order = {node.serial: place for place, node in enumerate(self.nodes)}
+        for wish in dict.fromkeys(self.asked.values()):
+            mine = [serial for serial, asked in self.asked.items() if asked == wish]
+            names = [self.names[serial] for serial in mine]  # as they were given, in order
+            self.names.update(zip(sorted(mine, key=order.__getitem__), names, strict=True))
 
     def _keep_axes(self, node: Node) -> None:
         """What a function of matrices is applied to is computed as it is, with its axes of length 1."""

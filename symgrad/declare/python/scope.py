@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import PurePath
 from types import CodeType, FrameType
 from typing import Any
@@ -33,6 +36,8 @@ class Scope:
     calls    the name of the function that gave a node, by serial: what that is called if nobody has named it
     within   the result of the call inside of which a node was named, both by serial
     cells    the values that an array is put together of, by its serial and their places on its first axes
+    latest   the instruction of the Python function that was at work last, and the node that it made last
+    stored   the local variables that nodes were stored in, which may have other values since
     """
 
     draft: Draft
@@ -44,6 +49,18 @@ class Scope:
     within: dict[int, int] = field(default_factory=dict)
     cells: dict[int, Mapping[tuple[int, ...], Any]] = field(default_factory=dict)
     frame: FrameType | None = None
+    latest: tuple[int, Node | None] = (-1, None)
+    stored: dict[int, str] = field(default_factory=dict)
+
+    def made(self, node: Node | None) -> None:
+        """Note a node, and the name of the last one that an instruction made before, if its value was given one."""
+        at = -1 if node is None or self.frame is None else self.frame.f_lasti
+        before, last = self.latest
+        if at != before and last is not None and not last.constant:
+            name = _targets(self.code).get(before)
+            if name is not None:
+                self.stored[last.serial] = name
+        self.latest = at, node
 
     @property
     def declared(self) -> str:
@@ -91,6 +108,18 @@ class Scope:
             if getattr(local, "_node", None) is node:
                 return name
         return "a value"
+
+
+@lru_cache(maxsize=2**8)
+def _targets(code: CodeType) -> Mapping[int, str]:
+    """The local variables that the results of instructions are stored in, by the places of the instructions."""
+    names: dict[int, str] = {}
+    for one, after in pairwise(dis.get_instructions(code)):
+        if after.opname.startswith(("STORE_FAST", "STORE_DEREF")):
+            name = after.argval[0] if isinstance(after.argval, tuple) else after.argval
+            if usable(name):
+                names.update(dict.fromkeys(range(one.offset, after.offset), str(name)))  # a call has caches behind it
+    return names
 
 
 _innermost: ContextVar[Scope | None] = ContextVar("innermost", default=None)

@@ -34,7 +34,9 @@ class Traced:
     def __init__(self, node: Node, lead: int = 0) -> None:
         self._node = node
         self._lead = lead
-        current()
+        scope = current()
+        if scope is not None:
+            scope.made(node)
 
     def __repr__(self) -> str:
         return f"<symbolic array of shape ({', '.join(show(e) for e in self._node.shape)})>"
