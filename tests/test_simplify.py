@@ -366,6 +366,10 @@ STEPS = {  # what is written in steps, and forward without cancellation
     "d[i] = x[i]*x[i] + r**2; out[i] = sqrt(d[i])": "out[i] = hypot(x[i], r)",
     "q[i] = 1 - x[i]; out[i] = x[i]*log(x[i]) + q[i]*log(q[i])": """q[i] = 1 - x[i]
         out[i] = x[i] * log(x[i]) + q[i] * log1p(-x[i])""",
+    "e[i] = exp(x[i]); s[i] = 1 + e[i]; out[i] = log(s[i])": "out[i] = softplus(x[i])",
+    "z = sum[i](x[i]) + r; p = 1/(1 + exp(-z)); out[i] = t[i]*log(p) + (1 - t[i])*log(1 - p)": """sum_x = sum[i](x[i])
+        z = sum_x + r
+        out[i] = t[i] * z - softplus(z)""",
     "h[i] = x[i] + r*x[i]*(1 - x[i])/2; out[i] = r*h[i]*(1 - h[i])": """h[i] = x[i] + r * x[i] * (1 - x[i]) / 2
         out[i] = r * h[i] * (1 - h[i])""",
 }
@@ -373,7 +377,7 @@ STEPS = {  # what is written in steps, and forward without cancellation
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_what_is_written_in_steps_loses_no_more(steps):
-    found = stable(sg.parse(f"f(x[n], r): {steps}"))
+    found = stable(sg.parse(f"f(x[n], t[n], r): {steps}"))
     assert [show_equation(e) for e in found.statements] == [line.strip() for line in STEPS[steps].splitlines()]
 
 

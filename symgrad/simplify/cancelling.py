@@ -62,7 +62,7 @@ def with_cancelled(
         if filled is not None:
             form = filled
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
-            shared = inlined.words(form, inlined)
+            shared = inlined.words(form)
             form = best = _or(better(body, well_scaled, shared, DERIVED), body)
             other = None if written is None else written.body(e)
             if other is not None and other is not body:

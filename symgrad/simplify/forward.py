@@ -34,12 +34,12 @@ from ..ir import Equation, Function, Role, Signs, Tensor, alive, names_of, on_de
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from ..ops.row import unguarded
-from ..precision import better
+from ..precision import better, fewest
 from ..precision.search import operations
 from ..records import replace
 from .domain import in_domain
 from .exponentials import by_exponentials
-from .inlined import Inlined
+from .inlined import Inlined, Level
 from .normalised import with_normalised
 from .singular import filled_quotients, with_filled
 from .softmax import softmax
@@ -259,32 +259,61 @@ def _hoist(function: Function) -> Function:
 
 
 def _with_fewest_lost(function: Function) -> Function:
-    """Formulas of inputs that still cancel or leave the range, in the best form that a search finds; a step of
-    inputs that they read is written out for it. What else is read is as wrong as it is anyway.
+    """Formulas that still cancel or leave the range, in the best form that a search finds; steps before them are
+    written out for it. What is computed from one input may not have any values together, and is left as it is.
 
     What somebody wrote in steps keeps them, unless the other form is about as short: log(1 + e) with e = exp(x).
     """
     scaled = frozenset([*(d.name for d in function.dims), *(o.name for o in function.options)])
-    known = {*function.inputs, *scaled}
-    inlined = Inlined(function)
+    inlined, sources = Inlined(function), _Sources(function, scaled)
     statements = []
     for e in function.statements:
-        body = e.body if e.matrix is not None else inlined.once(e.body)
-        whole = e if body is e.body else e.with_body(body)
-        if e.matrix is None and all(r.name in known for r in whole.reads):
-            words = inlined.words(e.body, inlined.once)
-            form = better(body, scaled, words)
-            if form is not None and words:
-                spoken = substitute(form, words)
-                form = form if operations(spoken) <= inlined.steps(e, refs(spoken)) + MORE else None
-            form = filled_quotients(body if form is None else form, scaled)  # sin(w*t)/w; some are quotients only now
-            if form is not body:
-                form = substitute(form, words)
+        levels = [] if e.matrix is not None else [w for w in inlined.levels(e.body) if sources.apart(e, w.body)]
+        if levels:
+            form = _with_fewest(e, levels, inlined, scaled)
+            if form is not e.body:
                 guarded = e.guarded or unguarded(form) is not form and unguarded(e.body) is e.body
                 e = replace(e, body=form, guarded=guarded)
                 inlined.becomes(e)
         statements.append(e)
     return replace(function, statements=tuple(statements))
+
+
+def _with_fewest(e: Equation, levels: Sequence[Level], inlined: Inlined, scaled: frozenset[str]) -> Expr:
+    """The best form of an equation with more and more steps before it written out: of the fewest steps with which it
+    loses no more."""
+    last = levels[-1]
+    forms: dict[Expr, Expr] = {}  # with all steps written out, and in the words of the equation
+    for level in reversed(levels):
+        found = better(level.body, scaled, level.words)
+        spoken = None if found is None else substitute(found, level.words)
+        fits = spoken is not None and (not level.words or operations(spoken) <= inlined.steps(e, refs(spoken)) + MORE)
+        form = filled_quotients(found if found is not None and fits else level.body, scaled)  # some are quotients now
+        if form is not level.body:
+            forms[inlined.further(form, last.depth - level.depth)] = substitute(form, level.words)
+        if found is None:
+            break
+    if not forms:
+        return e.body
+    return forms[fewest([*reversed(forms)], last.body, scaled)]
+
+
+class _Sources:
+    """The inputs that tensors are computed from."""
+
+    def __init__(self, function: Function, scaled: Collection[str]) -> None:
+        self.scaled = scaled
+        self.found = {name: frozenset([name]) for name in function.inputs}
+        for e in function.statements:
+            read = (self.found.get(r.name, frozenset()) for r in e.reads)
+            self.found[e.target] = self.found.get(e.target, frozenset()).union(*read)
+
+    def apart(self, e: Equation, body: Expr) -> bool:
+        """Whether what the equation reads, with that body, is computed from different inputs: each may have any value,
+        whatever the others have."""
+        names = {r.name for r in e.with_body(body).reads if r.name not in self.scaled}
+        sources = [name for n in names for name in self.found[n]]
+        return e.target not in names and len(sources) == len({*sources})
 
 
 def _with_roots(function: Function) -> Function:

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from ..expr import Expr, is_short, operator, refs, substitute
 from ..ir import Equation, Function, Role
 from ..precision.search import LARGEST, operations
+from ..records import dataclass
+
+STEPS = LARGEST // 2  # nodes of a formula that is written in several steps: a search of more takes a second
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A formula with `depth` steps before it written out; `words` has how what these compute is called."""
+
+    depth: int
+    body: Expr
+    words: Mapping[Expr, Expr]
 
 
 class Inlined:
@@ -36,13 +49,33 @@ class Inlined:
                 found[r] = substitute(e.body, dict(zip(e.subscripts, r.args, strict=True)))
         return substitute(body, found) if found else body
 
-    def words(self, body: Expr, whole: Callable[[Expr], Expr]) -> dict[Expr, Expr]:
-        """What the names in a formula stand for, and its negative: it is computed anyway."""
+    def words(self, *bodies: Expr, whole: Callable[[Expr], Expr] | None = None) -> dict[Expr, Expr]:
+        """What the names in formulas stand for, and its negative: it is computed anyway."""
         called: dict[Expr, Expr] = {}
-        for r in refs(body):
-            if (own := whole(r)) is not r:
+        for r in refs(*bodies):
+            own = (whole or self)(r)
+            if own is not r:
                 called |= {own: r} | ({own.args[0]: -r} if operator(own) == "neg" else {})
         return called
+
+    def levels(self, body: Expr) -> list[Level]:
+        """A formula with more and more of the steps before it written out."""
+        bodies = [body]
+        while (further := self.once(bodies[-1])) is not bodies[-1] and (len(bodies) < 2 or is_short(further, STEPS)):
+            bodies.append(further)
+        found = []
+        for depth, whole in enumerate(bodies):
+            words: dict[Expr, Expr] = {}
+            for before in range(depth):
+                words |= self.words(bodies[before], whole=partial(self.further, times=depth - before))
+            found.append(Level(depth, whole, words))
+        return found
+
+    def further(self, body: Expr, times: int) -> Expr:
+        """With so many steps written out."""
+        for _ in range(times):
+            body = self.once(body)
+        return body
 
     def steps(self, e: Equation, kept: Collection[Expr] = ()) -> int:
         """The operations of an equation, and of what is computed for it alone and not `kept`."""
