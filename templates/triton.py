@@ -189,7 +189,8 @@ def _programs(rows, tensor, columns=1):
 def _scattered(target, places, terms):
     """Set the target to the sums of the terms at each place, in one order."""
     total = terms.new_zeros(target.numel())
-    total.index_put_((places.flatten(),), terms.flatten(), accumulate=True)
+    if target.numel():
+        total.index_put_((places.flatten(),), terms.flatten(), accumulate=True)
     target.copy_(total.view(target.shape))
 
 

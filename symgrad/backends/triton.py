@@ -269,8 +269,9 @@ class _File(OperatorFile):
                     found |= {*text.kernel.results} - text.kernel.filled - text.kernel.there
                     continue
                 for step in text.kernel.steps:
+                    shape = text.around.table[step.target].shape
                     one = {
-                        e.subscripts: replace(e, where=e.where if is_placed(e) else None, when=())
+                        e.subscripts: replace(e, where=e.where if is_placed(e, shape) else None, when=())
                         for e in reversed(step.equations)
                     }
                     plain = [
