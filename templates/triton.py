@@ -224,6 +224,24 @@ def _tanh(x):
 
 
 @triton.jit
+def _hypot(x, y):
+    """sqrt(x**2 + y**2), whose squares neither overflow nor underflow."""
+    a, b = tl.abs(x), tl.abs(y)
+    high = tl.maximum(a, b, tl.PropagateNan.ALL)
+    share = tl.minimum(a, b) / tl.where(high > 0.0, high, 1.0)
+    return tl.where(high == float("inf"), high, high * tl.sqrt(1.0 + share * share))
+
+
+@triton.jit
+def _power(x, n: tl.constexpr):
+    """x**n, of n factors."""
+    y = x
+    for _ in tl.static_range(n - 1):
+        y = y * x
+    return y
+
+
+@triton.jit
 def _rint(x):
     """The nearest integer to x, of two the even one; an infinite x stays."""
     low = tl.floor(x)

@@ -227,7 +227,8 @@ class _Stages:
         for e in some:
             if not found.keys().isdisjoint(i for i, _ in e.box):
                 continue
-            last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
+            longest = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)
+            last = [s for s in longest if indices(s)][-1:]
             reduced = {i for i, _ in e.reduced}
             windows = [i for r in e.reads for s in r.subscripts if len(indices(s)) > 1 for i in indices(s)]
             own = [i for i in indices(*last) if i in reduced] or [*indices(*last)[-1:]]
