@@ -192,7 +192,10 @@ class KernelText:
             groups.setdefault(home, []).append(e)
         if len(groups) == 1:
             return [(step.target, next(iter(groups.values())))]
-        return [(self.elements.names.new(f"{step.target}_{k}"), found) for k, found in enumerate(groups.values())]
+        said = ["_".join(str(s.value) for s in at if isinstance(s, Const)) for at in groups]
+        said = said if all(said) and len({*said}) == len(said) else [*map(str, range(len(groups)))]
+        names = [self.elements.names.new(f"{step.target}_{place}") for place in said]
+        return [*zip(names, groups.values(), strict=True)]
 
     def _value(self, step: Step, name: str, equations: list[Equation]) -> None:
         """One element of a step: a variable, and where it is kept."""
