@@ -77,6 +77,7 @@ class KernelText:
         self.written: dict[str, None] = {}
         self.last: list[py.Statement] = []
         self.walk: Walk | None = None  # that which statements are part of
+        self.placed_as: dict[Ref, str] = {}  # what elements of one tensor are called
         self.function = self._function()
 
     # the function
@@ -172,7 +173,8 @@ class KernelText:
                 self.scope.lines += self._turns(lines, back)
         for step in filter(self.kernel.reduces, walk.steps):
             with Under(self, step.when):
-                self._keep(step, Name(step.target), step.equations[0])
+                for name, (first, *_) in self._groups(step):
+                    self._keep(step, Name(name), first)
 
     def _turns(self, body: Sequence[py.Statement], back: bool) -> list[py.Statement]:
         """The body for one block of lanes after the other, or back."""
@@ -194,8 +196,10 @@ class KernelText:
             return [(step.target, next(iter(groups.values())))]
         said = ["_".join(str(s.value) for s in at if isinstance(s, Const)) for at in groups]
         said = said if all(said) and len({*said}) == len(said) else [*map(str, range(len(groups)))]
-        names = [self.elements.names.new(f"{step.target}_{place}") for place in said]
-        return [*zip(names, groups.values(), strict=True)]
+        for at, place in zip(groups, said, strict=True):
+            if (own := ref(step.target, *at)) not in self.placed_as:
+                self.placed_as[own] = self.elements.names.new(f"{step.target}_{place}")
+        return [(self.placed_as[ref(step.target, *at)], found) for at, found in groups.items()]
 
     def _value(self, step: Step, name: str, equations: list[Equation]) -> None:
         """One element of a step: a variable, and where it is kept."""
