@@ -81,6 +81,7 @@ class Elements:
         self.padded: dict[str, frozenset[Index]] = {}
         self.read: dict[str, None] = {}
         self._called: dict[Ref, str] = {}
+        self._under: dict[Ref, list[Expr]] = {}  # the conditions under which alone they are loaded
         self.strides: dict[str, list[Ref]] = {}
         self.real = self.word("REAL")
         self._begin()
@@ -185,16 +186,21 @@ class Elements:
         """
         cases = evaluated([*((c, ()) for c in where), *((root, tuple(where)) for root in roots)])
         for node in _inner_first([*where, *roots]):
-            if node in self.known or node in self.scope.loaded or node.name not in self.around.table:
+            if node in self.known or node.name not in self.around.table:
                 continue
             tensor = self.around.table[node.name]
-            conditions: list[Expression] = []
-            asked: list[Expr] = []
             some = list(cases.get(node, [()]))
-            if not all(isinstance(s, (Index, Const)) for s in node.subscripts):
-                if all(some):
-                    asked = [*map(conjunction, some)]
-                    conditions.append(py.joined("bitor", [*map(self.tree.condition, asked)]))
+            plain = all(isinstance(s, (Index, Const)) for s in node.subscripts)
+            asked = [*map(conjunction, some)] if all(some) and not plain else []
+            if node in self.scope.loaded:
+                if self._under.get(node, asked) == asked:
+                    continue
+                self._called.pop(node)  # what another condition has left out
+            self._under[node] = asked
+            conditions: list[Expression] = []
+            if asked:
+                conditions.append(py.joined("bitor", [*map(self.tree.condition, asked)]))
+            if not plain:
                 conditions += self._inside(node, tensor)
             elif all(some):  # else they are inside wherever they are read
                 conditions += self.bounds(node, tensor)
