@@ -224,29 +224,6 @@ def _tanh(x):
 
 
 @triton.jit
-def _cosh(x):
-    """cosh(x), by exp(x / 2): its square overflows where cosh does."""
-    e = tl.exp(0.5 * tl.abs(x))
-    return 0.5 * e * e + 0.5 / e / e
-
-
-@triton.jit
-def _sinh(x):
-    """sinh(x), by exp(x) - 1, or by exp(x / 2) where that may overflow."""
-    a = tl.abs(x)
-    t = _expm1(tl.minimum(a, 20.0, tl.PropagateNan.ALL))
-    e = tl.exp(0.5 * a)
-    y = tl.where(a < 20.0, 0.5 * (t + t / (t + 1.0)), 0.5 * e * e)
-    return tl.where(x < 0.0, -y, tl.where(x == 0.0, x, y))
-
-
-@triton.jit
-def _tan(x):
-    """tan(x)."""
-    return tl.sin(x) / tl.cos(x)
-
-
-@triton.jit
 def _hypot(x, y):
     """sqrt(x**2 + y**2), whose squares neither overflow nor underflow."""
     a, b = tl.abs(x), tl.abs(y)

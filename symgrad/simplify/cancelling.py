@@ -67,7 +67,8 @@ def with_cancelled(
                 if r.name not in well_scaled:
                     shared |= {whole: r} | ({whole.args[0]: -r} if operator(whole) == "neg" else {})
             form = best = _or(better(body, well_scaled, shared, DERIVED), body)
-            other = None if written is None else written.body(e)
+            named = e.target in derivative.function.table  # else there may be something else of that name
+            other = written.body(e) if written is not None and named else None
             if other is not None and other is not body:
                 forms = [best, shared_in_front(best)]
                 limits = any(isinstance(op, Filled) for op in operators(best))
