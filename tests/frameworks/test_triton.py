@@ -90,6 +90,7 @@ TEXTS = {
     "polynomial": """polynomial(x[n,d], w[2]):
         r[i] = 1/sqrt(1 + mean[j](x[i,j]**2))
         out[i,j] = w[0]*x[i,j]*r[i] + w[1]*x[i,j]**2*r[i]""",
+    "one_of_all": "one_of_all(x[n], w[m])[i] = x[i]*w[0]",
     "averaged": "averaged(x[n,k]): h = exponential_moving_average(x, 0.5); out[i,j] = h[i,j] - mean[p](h[p,j])",
     "powers": "powers(x[n], y[n])[i] = x[i]**4*y[i] + x[i]**7/(1 + y[i]**10) + (2 + y[i]**2)**(-2.5)",
     "lengths": "lengths(x[n], y[n])[i] = sqrt(x[i]**2 + y[i]**2) + sqrt(1 + x[i]**2)",
@@ -118,7 +119,7 @@ def test_kernels_agree_and_are_operators(name):
     "columns picked added added_of_rows added_twice rounded normal kept moved share ties attended both_ways "
     "scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer product linear_recurrence gated ema "
     "coupled shorter fourth moved_bias halved rotated taps differences joined hinge pairs polynomial averaged powers "
-    "lengths".split(),
+    "lengths one_of_all".split(),
 )
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
