@@ -90,6 +90,10 @@ TEXTS = {
     "polynomial": """polynomial(x[n,d], w[2]):
         r[i] = 1/sqrt(1 + mean[j](x[i,j]**2))
         out[i,j] = w[0]*x[i,j]*r[i] + w[1]*x[i,j]**2*r[i]""",
+    "opposite": """opposite(x[n,m], y[m], w):
+        h[j:m,i:n] = where(j > 0, y[j-1], x[i,j])
+        out[j:m,i:n] = w
+        out[m + j,i:n] = sum[l:m](where(h[j,i] > -1, w, h[j,i]))""",
     "one_of_all": "one_of_all(x[n], w[m])[i] = x[i]*w[0]",
     "averaged": "averaged(x[n,k]): h = exponential_moving_average(x, 0.5); out[i,j] = h[i,j] - mean[p](h[p,j])",
     "powers": "powers(x[n], y[n])[i] = x[i]**4*y[i] + x[i]**7/(1 + y[i]**10) + (2 + y[i]**2)**(-2.5)",
@@ -119,7 +123,7 @@ def test_kernels_agree_and_are_operators(name):
     "columns picked added added_of_rows added_twice rounded normal kept moved share ties attended both_ways "
     "scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer product linear_recurrence gated ema "
     "coupled shorter fourth moved_bias halved rotated taps differences joined hinge pairs polynomial averaged powers "
-    "lengths one_of_all".split(),
+    "lengths one_of_all opposite".split(),
 )
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
