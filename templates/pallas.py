@@ -152,6 +152,11 @@ def _at(block, turn):
     return slice(None), pl.ds(start, block[1])
 
 
+def _there(x):
+    """An array in which something stands at each place: of an empty one, 0."""
+    return x if x.size else jnp.zeros([max(n, 1) for n in x.shape], x.dtype)
+
+
 def _expm1(x):
     """Return exp(x) - 1: what rounding takes of u = exp(x), log(u) has lost, too."""
     u = jnp.exp(x)

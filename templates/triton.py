@@ -189,7 +189,8 @@ def _programs(rows, tensor, columns=1):
 def _scattered(target, places, terms):
     """Set the target to the sums of the terms at each place, in one order."""
     total = terms.new_zeros(target.numel())
-    total.index_put_((places.flatten(),), terms.flatten(), accumulate=True)
+    if target.numel():
+        total.index_put_((places.flatten(),), terms.flatten(), accumulate=True)
     target.copy_(total.view(target.shape))
 
 
@@ -220,6 +221,24 @@ def _tanh(x):
     t = _expm1(-2.0 * tl.abs(x))
     y = -t / (t + 2.0)
     return tl.where(x < 0.0, -y, tl.where(x == 0.0, x, y))
+
+
+@triton.jit
+def _hypot(x, y):
+    """sqrt(x**2 + y**2), whose squares neither overflow nor underflow."""
+    a, b = tl.abs(x), tl.abs(y)
+    high = tl.maximum(a, b, tl.PropagateNan.ALL)
+    share = tl.minimum(a, b) / tl.where(high > 0.0, high, 1.0)
+    return tl.where(high == float("inf"), high, high * tl.sqrt(1.0 + share * share))
+
+
+@triton.jit
+def _power(x, n: tl.constexpr):
+    """x**n, of n factors."""
+    y = x
+    for _ in tl.static_range(n - 1):
+        y = y * x
+    return y
 
 
 @triton.jit

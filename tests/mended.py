@@ -344,6 +344,15 @@ MENDED = {
     "attention of two rows where an input is given": (
         "f(x[2,k], y[2,k], b[k]?): h = attention(x, y, y); g = given(b, h*b, x); out = sum(g*y)"
     ),
+    "scores of heads that fall with the distance": (
+        "f(q[b,h,n,d], k[b,h,n,d], v[b,h,n,d], a[h]): "
+        "s[z,u,i,j] = where(j <= i, sum[r](q[z,u,i,r]*k[z,u,j,r])/sqrt(d) - a[u]*(i - j), -oo); "
+        "w[z,u,i,j] = exp(s[z,u,i,j])/sum[p](exp(s[z,u,i,p])); out[z,u,i,c] = sum[j](w[z,u,i,j]*v[z,u,j,c])"
+    ),
+    "a mean that is the opposite of what it is in the formula as it was written": (
+        "f(x[n,c], t[n,c], w[c], p[c]) = mean[i,j](w[j]*((1 - t[i,j])*x[i,j] "
+        "+ (1 + (p[j] - 1)*t[i,j])*softplus(-x[i,j])))"
+    ),
     "a mean with weights, of which there may be none": "f(y[m], w[m]) = sum[i](y[i]*w[i]**2/sum[j](w[j]**2))",
 }
 # the same, with what is saved: nothing that backward can compute, or all

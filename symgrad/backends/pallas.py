@@ -7,8 +7,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from ..domain import Domain
 from ..errors import UnsupportedError
-from ..expr import Apply, Expr, Index, Ref, apply, indices, product, ref, substitute
+from ..expr import Apply, Expr, Index, Ref, apply, indices, product, ref, refs, substitute
+from ..expr.sizes import never_negative
 from ..ir import Dtype, Tensor, When
 from ..plan import Program
 from ..plan.arrays.commands import Guard
@@ -220,7 +222,7 @@ class _File(JaxFile):
                 box = (i for i, _ in step.equations[0].box) if scattered else indices(*subscripts)
                 terms, order = self._piece(own, step, text, views, views.order(*box))
                 terms = method(terms, "reshape", *map(views.extent, order))
-                axes = views.axes(subscripts)
+                axes = views.axes(subscripts, tensor.shape)
                 if axes is None:
                     places = tuple(views.place(s, order) for s in subscripts)
                 else:
@@ -228,13 +230,17 @@ class _File(JaxFile):
                     terms = views.moved(terms, order, axes)
                     if any(len(some) > 1 for some in axes):
                         terms = reshaped(terms, [*map(views.extents_of, axes)])
-                value = method(py.Element(py.Attribute(value, "at"), places), "add", terms)
+                there = axes is not None or views.is_inside(subscripts, tensor.shape)
+                own_place = value if there else call("_there", value)
+                value = method(py.Element(py.Attribute(own_place, "at"), places), "add", terms)
+                if not there:  # an empty one is empty again
+                    value = py.Element(value, tuple(py.Cut(None, self._size(n)) for n in tensor.shape))
             seen = [*whole] == [*tensor.shape]
         else:
             value, order = self._piece(own, step, text, views, views.order(*indices(*subscripts)))
             seen = value == Name(own) and views.is_seen(subscripts, whole)
             if [*subscripts] != order:
-                axes = views.axes(subscripts)
+                axes = views.axes(subscripts, tensor.shape)
                 assert axes is not None, "it is a whole tensor"
                 value = views.moved(method(value, "reshape", *map(views.extent, order)), order, axes)
         if not seen:
@@ -336,8 +342,9 @@ class _Views:
         found: Expression = Name(node.name)
         if [*whole] != [*flat]:
             found = method(found, "reshape", *map(self.file._size, flat))
-        axes = self.axes(node.subscripts)
+        axes = self.axes(node.subscripts, flat)
         if axes is None:
+            found = found if self.is_inside(node.subscripts, flat) else call("_there", found)
             found = py.Element(found, tuple(self.place(s, there) for s in node.subscripts))
         else:
             cuts = self.cuts(axes, flat)
@@ -349,8 +356,15 @@ class _Views:
             found = py.Element(found, tuple(py.Cut() if i in there else py.NONE for i in order))
         return found
 
-    def axes(self, subscripts: Sequence[Expr]) -> list[list[Index]] | None:
-        """The indices that are the axes of a tensor, of `i*n + j` both; None where it is another element."""
+    def is_inside(self, subscripts: Sequence[Expr], whole: Sequence[Expr]) -> bool:
+        """Whether subscripts are inside for each row and lane; those that are data are asked for before."""
+        domain = Domain.of((*self.extents.items(),))
+        table = self.file.flat.table
+        pairs = zip(subscripts, whole, strict=True)
+        return all(any(r.name in table for r in refs(s)) or domain.inside(s, n) for s, n in pairs)
+
+    def axes(self, subscripts: Sequence[Expr], whole: Sequence[Expr]) -> list[list[Index]] | None:
+        """The indices that are the axes of a tensor, of `i*n + j` both; None where it is another element, or none."""
         found: list[list[Index]] = []
         for s in subscripts:
             match s:
@@ -366,7 +380,9 @@ class _Views:
                 case _:
                     return None
         every = [i for some in found for i in some]
-        return found if len({*every}) == len(every) else None
+        parts = [product(self.extents[i] for i in some) for some in found]
+        fits = all(a is n or never_negative(n - a) for a, n in zip(parts, whole, strict=True))
+        return found if fits and len({*every}) == len(every) else None
 
     def extents_of(self, some: Sequence[Index]) -> Expression:
         """How far an axis runs."""
@@ -403,5 +419,5 @@ class _Views:
 
     def is_whole(self, subscripts: Sequence[Expr], tensor: Tensor) -> bool:
         """Whether these are the indices of a tensor, each along the whole of an axis."""
-        axes = self.axes(subscripts)
+        axes = self.axes(subscripts, tensor.shape)
         return axes is not None and [*tensor.shape] == [self.extents[i] for some in axes for i in some]

@@ -269,8 +269,9 @@ class _File(OperatorFile):
                     found |= {*text.kernel.results} - text.kernel.filled - text.kernel.there
                     continue
                 for step in text.kernel.steps:
+                    shape = text.around.table[step.target].shape
                     one = {
-                        e.subscripts: replace(e, where=e.where if is_placed(e) else None, when=())
+                        e.subscripts: replace(e, where=e.where if is_placed(e, shape) else None, when=())
                         for e in reversed(step.equations)
                     }
                     plain = [
@@ -479,7 +480,7 @@ class _File(OperatorFile):
         if not self._by_program(kernel, name):
             before = [self._size(extent) for i, extent in kernel.rows if (i, extent) not in left]
         shape = py.Several((*before, *map(self._size, text.around.table[name].shape)))
-        return method(like, "new_empty", shape, dtype=REAL)
+        return method(like, "new_zeros" if name in self._unfilled else "new_empty", shape, dtype=REAL)
 
     def _asked(self, name: str, lines: list[py.Statement]) -> list[py.Statement]:
         """What is done about a gradient only if it is needed."""

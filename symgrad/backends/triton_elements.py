@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..domain import Domain
 from ..expr import Apply, Const, Expr, Index, Ref, conjunction, indices, ref, refs
 from ..expr.names import Names
 from ..ir import Dtype, Tensor, evaluated
@@ -80,6 +81,7 @@ class Elements:
         self.padded: dict[str, frozenset[Index]] = {}
         self.read: dict[str, None] = {}
         self._called: dict[Ref, str] = {}
+        self._under: dict[Ref, list[Expr]] = {}  # the conditions under which alone they are loaded
         self.strides: dict[str, list[Ref]] = {}
         self.real = self.word("REAL")
         self._begin()
@@ -184,17 +186,24 @@ class Elements:
         """
         cases = evaluated([*((c, ()) for c in where), *((root, tuple(where)) for root in roots)])
         for node in _inner_first([*where, *roots]):
-            if node in self.known or node in self.scope.loaded or node.name not in self.around.table:
+            if node in self.known or node.name not in self.around.table:
                 continue
             tensor = self.around.table[node.name]
+            some = list(cases.get(node, [()]))
+            plain = all(isinstance(s, (Index, Const)) for s in node.subscripts)
+            asked = [*map(conjunction, some)] if all(some) and not plain else []
+            if node in self.scope.loaded:
+                if self._under.get(node, asked) == asked:
+                    continue
+                self._called.pop(node)  # what another condition has left out
+            self._under[node] = asked
             conditions: list[Expression] = []
-            asked: list[Expr] = []
-            if not all(isinstance(s, (Index, Const)) for s in node.subscripts):
-                some = list(cases.get(node, [()]))
-                if all(some):
-                    asked = [*map(conjunction, some)]
-                    conditions.append(py.joined("bitor", [*map(self.tree.condition, asked)]))
+            if asked:
+                conditions.append(py.joined("bitor", [*map(self.tree.condition, asked)]))
+            if not plain:
                 conditions += self._inside(node, tensor)
+            elif all(some):  # else they are inside wherever they are read
+                conditions += self.bounds(node, tensor)
             if node not in self._called:
                 self._called[node] = wish if wish and node is roots[-1] else self._new(node)
             name = self._called[node]
@@ -210,6 +219,17 @@ class Elements:
                 () if conditions else span if self.lanes.several else self._along if span else ()
             )
             self.read[node.name] = None
+
+    def bounds(self, node: Ref, tensor: Tensor) -> list[Expression]:
+        """That subscripts are inside of a tensor, where its axes are not those that indices run along."""
+        found: list[Expression] = []
+        box = dict(self.kernel.box)
+        for s, extent in zip(node.subscripts, tensor.shape, strict=True):
+            if not (isinstance(s, Index) and box.get(s) is extent or Domain.of(self.kernel.box).inside(s, extent)):
+                place = self.tree.place(s)
+                found += [] if isinstance(s, (Index, Const)) else [Operation("ge", (place, py.integer(0)))]
+                found.append(Operation("lt", (place, self.tree.place(extent))))
+        return found
 
     def _home(self, node: Ref) -> Scope:
         """The outermost scope in which an element is the same."""

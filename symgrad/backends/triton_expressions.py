@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..expr import ONE, Apply, Const, Expr, Index, Ref, apply, postorder, select, transform
-from ..expr.sizes import never_negative
+from ..expr import ONE, Apply, Const, Expr, Index, Ref, apply, const, is_exact, postorder, select, transform, value_of
+from ..expr.sizes import as_integer, never_negative
 from ..ir import Dtype
 from ..later import mp
 from ..ops import OPS, in_others
@@ -52,12 +52,24 @@ def language(node: Expr) -> Expr:
     if not isinstance(node, Apply):
         return node
     if node.op == "pow":
-        return power(*node.args)
+        return _powers(*node.args)
     if node.op == "sign":
         (x,) = node.args
         return select(apply("gt", x, 0), ONE, select(apply("lt", x, 0), -ONE, x))
     found = in_others(node, "triton")
     return node if found is None else transform(found, language)
+
+
+def _powers(base: Expr, exponent: Expr) -> Expr:
+    """A power in products, roots, and powers of whole numbers above 3, if it is one of whole numbers and of halves."""
+    n = value_of(exponent) if is_exact(exponent) else None
+    if n is None or n.denominator > 2:
+        return apply("pow", base, exponent)
+    if n < 0:
+        return 1 / _powers(base, const(-n))
+    whole = int(n)
+    found = power(base, const(whole)) if whole else ONE
+    return found if whole == n else found * apply("sqrt", base)
 
 
 class Expressions:
@@ -132,6 +144,8 @@ class Expressions:
             if not whole:
                 args = self._beside_each_other(args)
             return Value(Operation(OPERATORS[node.op], tuple(a.tree for a in args)), _kind(whole), plain)
+        if node.op == "pow" and as_integer(node.args[1]) is not None:
+            return Value(call("_power", self._real(args[0]), args[1].tree), Dtype.REAL)
         word = None if isinstance(node.op, Primitive) else row.word("triton")
         if word is None:
             raise UnsupportedError(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import TypeVar
 
-from ..expr import ZERO, Const, Expr, Index, Ref, apply, conjunction, product, ref
+from ..expr import ZERO, Const, Expr, Index, Ref, apply, conjunction, conjuncts, product, ref
 from ..expr.names import Names
 from ..ir import Dtype, Equation, When, show_equations
 from ..plan.followed import BEFORE, NOW, SEEN, SO_FAR, Followed
@@ -29,10 +30,22 @@ NEUTRAL: Mapping[str, Expression] = {
 LONGEST = 84  # columns of an equation
 
 
-def is_placed(e: Equation) -> bool:
-    """Whether an element stands at a computed place, so that there is none where the equation does not hold; others are
-    0 there."""
-    return not all(isinstance(s, (Index, Const)) for s in e.subscripts)
+def is_placed(e: Equation, shape: Sequence[Expr]) -> bool:
+    """Whether an element stands at a computed place, or it may be beyond an axis, so that there is none where the
+    equation does not hold; others are 0 there."""
+    box = dict(e.box)
+
+    def is_there(s: Expr, n: Expr) -> bool:
+        return isinstance(n, Const) if isinstance(s, Const) else isinstance(s, Index) and box.get(s, n) is n
+
+    return not all(map(is_there, e.subscripts, shape))
+
+
+def placed_where(equations: Sequence[Equation]) -> Expr | None:
+    """Where one of some equations holds."""
+    if any(e.where is None for e in equations):
+        return None
+    return reduce(lambda a, b: a if a is b else apply("or", a, b), (e.where for e in equations if e.where is not None))
 
 
 def parts_of(name: str) -> str:
@@ -64,6 +77,7 @@ class KernelText:
         self.written: dict[str, None] = {}
         self.last: list[py.Statement] = []
         self.walk: Walk | None = None  # that which statements are part of
+        self.placed_as: dict[Ref, str] = {}  # what elements of one tensor are called
         self.function = self._function()
 
     # the function
@@ -159,7 +173,8 @@ class KernelText:
                 self.scope.lines += self._turns(lines, back)
         for step in filter(self.kernel.reduces, walk.steps):
             with Under(self, step.when):
-                self._keep(step, Name(step.target), step.equations[0])
+                for name, (first, *_) in self._groups(step):
+                    self._keep(step, Name(name), first)
 
     def _turns(self, body: Sequence[py.Statement], back: bool) -> list[py.Statement]:
         """The body for one block of lanes after the other, or back."""
@@ -179,7 +194,12 @@ class KernelText:
             groups.setdefault(home, []).append(e)
         if len(groups) == 1:
             return [(step.target, next(iter(groups.values())))]
-        return [(self.elements.names.new(f"{step.target}_{k}"), found) for k, found in enumerate(groups.values())]
+        said = ["_".join(str(s.value) for s in at if isinstance(s, Const)) for at in groups]
+        said = said if all(said) and len({*said}) == len(said) else [*map(str, range(len(groups)))]
+        for at, place in zip(groups, said, strict=True):
+            if (own := ref(step.target, *at)) not in self.placed_as:
+                self.placed_as[own] = self.elements.names.new(f"{step.target}_{place}")
+        return [(self.placed_as[ref(step.target, *at)], found) for at, found in groups.items()]
 
     def _value(self, step: Step, name: str, equations: list[Equation]) -> None:
         """One element of a step: a variable, and where it is kept."""
@@ -208,8 +228,11 @@ class KernelText:
         if step.target in self.kernel.parts:
             self._part(step, own, first)
         elif step.target in self.kernel.results:
-            where = first.conditions if is_placed(first) else ()
-            self._store(step, step.target, own, first.subscripts, self.around.table[step.target].shape, where)
+            shape = self.around.table[step.target].shape
+            some = [e for e in step.equations if e.subscripts == first.subscripts]
+            where = placed_where(some) if is_placed(first, shape) else None
+            asked = () if where is None else (*conjuncts(where),)
+            self._store(step, step.target, own, first.subscripts, shape, asked)
 
     def _gathers(self, step: Step) -> bool:
         """Whether a walk adds something up."""

@@ -137,8 +137,8 @@ class ScanText(KernelText):
             self.scope.lines += self._before(step.target, own, address, mask)
 
     def _is_copy(self, step: Step, e: Equation) -> bool:
-        """A state has a register of its own."""
-        if not super()._is_copy(step, e):
+        """A state has a register of its own, and so has a sum."""
+        if self._is_added_up(step) or not super()._is_copy(step, e):
             return False
         if step.target in dict(self.kernel.states):
             return not self.turns and sum(e.body in other.reads for other in self._equations) == 1

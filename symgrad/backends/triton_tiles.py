@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ..expr import ONE, Expr, Index, Ref, indices, ref
+from ..expr import ONE, Expr, Index, Ref, conjunction, indices, ref
 from ..ir import Dtype, Equation, Role
 from ..plan.kernels import Product, Tiles, product_of
 from ..plan.program import Step
@@ -128,7 +128,7 @@ class TileElements(Elements):
                 self._variables[key] = self.names.new(node.name) if node.name in self.held else node.name
             name = self._variables[key]
             self.axes = own
-            masks = [self.spread(self.lanes.mask_of(a), (a,)) for a in own]
+            masks = [*(self.spread(self.lanes.mask_of(a), (a,)) for a in own), *self.bounds(node, tensor)]
             other = py.Number("0.0" if tensor.dtype == Dtype.REAL else "0")
             options = {"mask": py.joined("bitand", masks), "other": other} if masks else {}
             tree: Expression = call("tl.load", self.address(node, tensor), **options)
@@ -271,6 +271,7 @@ class TileText(KernelText):
     ) -> None:
         self.written[name] = None
         masks = [self.elements.spread(self.lanes.mask_of(a), (a,)) for a in self.elements.axes]
+        masks += [self.tree.condition(conjunction(where))] if where else []
         address, mask = self.lanes.address(name, subscripts, shape), py.joined("bitand", masks)
         store = Do(call("tl.store", address, value, mask=mask))
         self.scope.lines += self._needed(step, [*self._before(name, value, address, mask), store])

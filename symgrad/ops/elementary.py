@@ -160,7 +160,7 @@ ELEMENTARY: tuple[Op, ...] = (
              ball=lambda x: x.sgn() * abs(x).root(3)),
     Op("hypot", 2, real(lambda a, b: mp.hypot(a, b)), lambda a, b, y: (a / _length(a, b), b / _length(a, b)),
        lambda a, b: sympy.sqrt(a**2 + b**2), kinks=origin("x == y == 0"), associative=True, nonnegative=True,
-       ball=lambda a, b: (a * a + b * b).sqrt()),
+       spell={"triton": "_hypot"}, ball=lambda a, b: (a * a + b * b).sqrt()),
     # sqrt(x**2 + y z) whose terms neither overflow nor underflow
     Op("root_of_sum", 3, real(lambda u, v, w: mp.sqrt(u * u + v * w)),
        lambda u, v, w, y: (u / y, w / (2 * y), v / (2 * y)), lambda u, v, w: sympy.sqrt(u**2 + v * w),

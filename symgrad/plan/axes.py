@@ -110,8 +110,8 @@ def _across(e: Equation, last: dict[str, int], tensors: dict[str, Tensor]) -> li
     return [
         (r, r.subscripts.index(end))
         for r in elements
-        if r.name not in last and not tensors[r.name].optional and {*r.subscripts} < box
-        if len({*r.subscripts}) == len(r.subscripts) and end in r.subscripts[:-1]
+        if end in r.subscripts[:-1] and {*r.subscripts} < box and len({*r.subscripts}) == len(r.subscripts)
+        if r.name not in last and not tensors[r.name].optional
     ]
 
 

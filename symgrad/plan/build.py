@@ -127,7 +127,7 @@ def plan(
 
     both = [*forward, *backward]
     forward, backward = (list(recorded("cut", es, in_style(es))) for es in (forward, backward))
-    if style == "loops" and parts is None:
+    if style == "loops" and to not in KERNELS and parts is None:
         fixed = {*joint.inputs, *joint.outputs, *primal.outputs, *saved}
         forward, backward = points_last(forward, backward, tensors, fixed, primal.packs, names)
     backward += _zeros(derivative, backward)

@@ -24,9 +24,7 @@ def scattered_apart(equations: Sequence[Equation], tensors: dict[str, Tensor], n
     for e in equations:
         group = groups[e.target]
         whole = next((x for x in group if x.plain), None)
-        at = [s for s in e.subscripts if any(r.name in tensors for r in refs(s))]
-        beside = whole is not None and picks(whole, e, rows=whole.reduce == "sum")
-        if not at or beside or any(isinstance(s, Index) for s in e.subscripts):
+        if not any(r.name in tensors for s in e.subscripts for r in refs(s)):
             result.append(e)
             continue
         if e.reduced:
@@ -40,6 +38,10 @@ def scattered_apart(equations: Sequence[Equation], tensors: dict[str, Tensor], n
             e = replace(
                 e, body=ref(name, *own), reduce="none", box=rows, where=conjunction(where) if where else None
             )
+        beside = whole is not None and picks(whole, e, rows=whole.reduce == "sum")
+        if beside or any(isinstance(s, Index) for s in e.subscripts):
+            result.append(e)
+            continue
         if len(group) > 1:
             name = names.new(f"added_{e.target.removeprefix('grad_')}")
             tensors[name] = replace(tensors[e.target], name=name, role=Role.LOCAL, named=False, optional=False)

@@ -64,7 +64,8 @@ def with_cancelled(
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
             shared = inlined.words(form)
             form = best = _or(better(body, well_scaled, shared, DERIVED), body)
-            other = None if written is None else written.body(e)
+            named = e.target in derivative.function.table  # else there may be something else of that name
+            other = written.body(e) if written is not None and named else None
             if other is not None and other is not body:
                 forms = [best, shared_in_front(best)]
                 limits = any(isinstance(op, Filled) for op in operators(best))

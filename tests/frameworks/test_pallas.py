@@ -21,6 +21,10 @@ TEXTS = {
     "picked": "picked(x[n,d], t[n]: int): out[i] = x[i,t[i]]**2",
     "total": "total(x[n]): out = sum[i](exp(x[i]))",
     "scaled": "scaled(x[n,d], w[d]): out[i,j] = tanh(x[i,j])*w[j]",
+    "shorter": "shorter(x[n], y[m])[i:n] = where(i < m, y[i]**2, x[i])",
+    "fourth": "fourth(x[n], y) = where(n > 3, x[3]*y, y)",
+    "joined": "joined(x[n,d], y[n,e]): out[i,j] = x[i,j]; out[i,j+d] = y[i,j]",
+    "pairs": "pairs(x[n,d,2], c[d]): out[i,j,0] = x[i,j,0]*c[j]; out[i,j,1] = x[i,j,1]*c[j]",
     "copied": "copied(x[n,d]): out[i,j] = x[i,j]; first[i] = x[i,0]",
 }
 
@@ -39,7 +43,9 @@ def test_kernels_agree_and_lower(name):
     assert report.ok, report
 
 
-@pytest.mark.parametrize("name", ["columns", "picked", "scaled", "copied", "cross_entropy"])
+@pytest.mark.parametrize(
+    "name", ["columns", "picked", "scaled", "copied", "cross_entropy", "shorter", "fourth", "joined", "pairs"]
+)
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
     report = sg.check(declared(name), to="pallas")
@@ -76,7 +82,7 @@ def test_sizes_around_a_block(name, rng):
 REFUSED = {
     "f(x[n,k], w[k,m])[i,j] = sum[l](x[i,l]*w[l,j])": "reads each element of its arrays many times.* --to jax",
     "f(x[n]): s[0] = 0; s[i+1] = s[i] + x[i]**2; out[i] = s[i]": "are a recurrence, and pallas has no loop over time",
-    "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "pallas has no kernel of rows of several kinds",
+    "f(x[n], y[m]): out[2*i] = x[i]; out[3*j+1] = y[j]": "pallas has no kernel of rows of several kinds",
     "f(x[n], y[m]): out[i*m + j] = x[i]*y[j]": "is reduced over one axis of a row and not over another, .* --to jax",
     "f(x) = erfc(x)": "pallas has no function rint, .* --to jax",
     "f(x[n]) = prod[i](x[i])": "pallas has no prod",

@@ -74,6 +74,30 @@ TEXTS = {
     "share": "share(x[n,k], keep[n,k]: bool): out[i,j] = x[i,j]*(keep[i,j] - mean[p](keep[p,j]))",
     "ties": "ties(x[n,k], gain[k], shift[k]): y = layer_norm(x, gain, shift); out[j] = max[i](y[i,j])",
     "attended": "attended(x[n,k], y[n,k]): out = mean(causal_attention(2*y, 2*y, x))",
+    # an axis that is shorter than an index runs, or than a number is; and a place moved along, in tiles
+    "shorter": "shorter(x[n], y[m])[i:n] = where(i < m, y[i]**2, x[i])",
+    "fourth": "fourth(x[n], y) = where(n > 3, x[3]*y, y)",
+    "moved_bias": "moved_bias(x[n,k], w[m,k], b[m])[i,j] = sum[l](x[i,l]*w[j,l]) + where(j > 0, b[j-1], 0)",
+    "halved": "halved(x[n], a[m])[i:n] = x[i]*where(i//2 < m, a[i//2], 0)",
+    # what several equations write at places that are moved along
+    "rotated": "rotated(x[n,d], c[d])[i,j] = x[i,j] + where(j < d//2, -x[i,j + d//2], x[i,j - d//2])*c[j]",
+    "taps": "taps(x[n,d], w[2,d])[t,j] = x[t,j]*w[1,j] + where(t >= 1, x[t-1,j]*w[0,j], 0)",
+    "differences": "differences(x[n]) = sum[i:n-1]((x[i+1] - x[i])**2)",
+    "joined": "joined(x[n,d], y[n,e]): out[i,j] = x[i,j]; out[i,j+d] = y[i,j]",
+    "hinge": "hinge(x[n,c], y[n]: int)[i] = sum[j](where(j != y[i], relu(1 + x[i,j] - x[i,y[i]]), 0))",
+    # sums over rows of what stands at a literal place: of some indices, and of several places on one walk
+    "pairs": "pairs(x[n,d,2], c[d]): out[i,j,0] = x[i,j,0]*c[j]; out[i,j,1] = x[i,j,1]*c[j]",
+    "polynomial": """polynomial(x[n,d], w[2]):
+        r[i] = 1/sqrt(1 + mean[j](x[i,j]**2))
+        out[i,j] = w[0]*x[i,j]*r[i] + w[1]*x[i,j]**2*r[i]""",
+    "opposite": """opposite(x[n,m], y[m], w):
+        h[j:m,i:n] = where(j > 0, y[j-1], x[i,j])
+        out[j:m,i:n] = w
+        out[m + j,i:n] = sum[l:m](where(h[j,i] > -1, w, h[j,i]))""",
+    "one_of_all": "one_of_all(x[n], w[m])[i] = x[i]*w[0]",
+    "averaged": "averaged(x[n,k]): h = exponential_moving_average(x, 0.5); out[i,j] = h[i,j] - mean[p](h[p,j])",
+    "powers": "powers(x[n], y[n])[i] = x[i]**4*y[i] + x[i]**7/(1 + y[i]**10) + (2 + y[i]**2)**(-2.5)",
+    "lengths": "lengths(x[n], y[n])[i] = sqrt(x[i]**2 + y[i]**2) + sqrt(1 + x[i]**2)",
     "both_ways": "both_ways(x[n,k]): y[i,j] = max[p](x[p,j])*x[i,j]; out[i] = sum[q](exp(y[i,q] - max[r](y[i,r])))",
 }
 
@@ -98,7 +122,8 @@ def test_kernels_agree_and_are_operators(name):
     "name",
     "columns picked added added_of_rows added_twice rounded normal kept moved share ties attended both_ways "
     "scaled_matrix mse_loss binary_cross_entropy batch_norm cross_layer product linear_recurrence gated ema "
-    "coupled".split(),
+    "coupled shorter fourth moved_bias halved rotated taps differences joined hinge pairs polynomial averaged powers "
+    "lengths one_of_all opposite".split(),
 )
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
@@ -526,8 +551,8 @@ REFUSED = {
     "f(x[n]): h[0] = 0; h[1] = 1; h[t+2] = h[t+1]*h[t] + x[t]": "a recurrence with another lane, or more than one turn",
     "f(x[n,d], k[n,d]: int): h[0,i] = 0; h[t+1,i] = h[t,i] + x[k[t,i],i]": "places in a turn that are data",
     "f(x[n,m]): h[0,j] = x[0,j]; h[i+1,0] = x[i+1,0]; h[i+1,j+1] = h[i,j+1] + h[i+1,j]*x[i,j]": "a loop over",
-    "f(x[n]): out[i:n-1] = (x[i+1] - x[i])**2": "several rows add to one element in more than one term, as grad_x",
-    "f(x[n], y[m]): out[i] = x[i]; out[j+n] = y[j]": "triton has no kernel of rows of several kinds",
+    "f(x[n]; k=2)[i] = x[i]*x[(i + k) % n]": "several rows add to one element in more than one term, as grad_x",
+    "f(x[n], y[m]): out[2*i] = x[i]; out[3*j+1] = y[j]": "triton has no kernel of rows of several kinds",
     "f(x[n], t[n]: int)[i] = t[i]": "f depends on no input of real numbers. Print torch",
     "f(x, y) = x**y": "triton has no function pow",
     "f(x[n]) = prod[i](x[i])": "triton has no prod",

@@ -23,9 +23,7 @@ from ...expr import (
     indices,
     ref,
     refs,
-    signed_total,
     substitute,
-    terms_of,
 )
 from ...expr.sizes import as_integer, count, equal, never_negative
 from ...expr.traversal import transformer
@@ -34,6 +32,7 @@ from ...records import dataclass, replace
 from ..program import Item, Procedure, Program, Recurrence, Step
 from .axes import named_alike
 from .data import Kernel
+from .subscripts import at_least_0, short, shortened
 
 Place = tuple[Expr, ...]
 
@@ -72,7 +71,7 @@ class Scan(Kernel):
     @property
     def first(self) -> Expr:
         """The first turn of a loop downwards."""
-        return _short(apply("sub", self.extent, ONE))
+        return short(apply("sub", self.extent, ONE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ class _Scan:
         back = apply("add" if loop.reverse else "sub", self.t, ONE)
         self.back = transformer(None, {self.t: back})
         turns = count(loop.extent)
-        self.ends = (turns, ZERO) if loop.reverse else (const(-1), _short(apply("sub", turns, ONE)))
+        self.ends = (turns, ZERO) if loop.reverse else (const(-1), short(apply("sub", turns, ONE)))
         for step in turn:
             self._refuse(step)
         self.now = self._written(turn)
@@ -263,7 +262,7 @@ class _Scan:
         for r in e.reads:
             places: list[Place] = []
             if r.name in taken:
-                places = [p.step.equations[0].subscripts for p in taken[r.name] if p.kind == "turn" and kind != "end"]
+                places = [p.step.equations[0].subscripts for p in taken[r.name] if self._is_there(p, kind)]
             elif r.name in self.now and kind == "end":
                 places = [self._at(r.name, self.ends[1])] if r.name in self.states else []
             elif r.name in self.now:
@@ -276,6 +275,12 @@ class _Scan:
                 return None
             spelled[r] = ref(r.name, *at)
         return _put(e, spelled)
+
+    def _is_there(self, part: _Part, kind: str) -> bool:
+        """Whether what it does stands in registers in a turn, or at the end: a sum does then, if it is one of lanes."""
+        if kind != "end":
+            return part.kind == "turn"
+        return part.kind == "end" or part.kind == "sum" and {*self.lanes}.isdisjoint(part.said.equations[0].reduced)
 
     def _taken(self, kept: Collection[str]) -> tuple[dict[str, list[_Part]], dict[str, list[_Part]], list[Step]]:
         """What it computes for steps before it and for those after it; and those of these that it does not need, but
@@ -429,7 +434,7 @@ class _Scan:
 
     def _at(self, name: str, turn: Expr) -> Place:
         """Where a tensor is written in a turn."""
-        return tuple(_short(substitute(s, {self.t: turn})) for s in self.now[name])
+        return tuple(short(substitute(s, {self.t: turn})) for s in self.now[name])
 
     def _box(self, name: str) -> Box:
         own = {*indices(*self.now[name])}
@@ -448,7 +453,7 @@ class _Scan:
         (axis,) = axes
         begin, end = (self._at(name, turn)[axis] for turn in self.ends)
         if name not in self.states:
-            begin = _short(apply("sub" if self.loop.reverse else "add", begin, ONE))
+            begin = short(apply("sub" if self.loop.reverse else "add", begin, ONE))
         low, high = (end, begin) if self.loop.reverse else (begin, end)
         lowest = as_integer(low)
         return lowest is not None and lowest <= 0 and equal(high, apply("sub", shape[axis], ONE))
@@ -473,7 +478,7 @@ class _Scan:
             return None
 
         def found(place: Place, turn: Expr) -> Equation:
-            at = _short(apply("sub", place[axis], const(ahead)))
+            at = short(apply("sub", place[axis], const(ahead)))
             low, high = (substitute(at, {self.t: end}) for end in (ZERO, apply("sub", self.loop.extent, ONE)))
             if never_negative(low - extent):
                 return Equation(name, place, "none", ZERO, self._box(name))
@@ -481,9 +486,9 @@ class _Scan:
             if turn is not self.t:
                 where += [e for e in (_exists(place), _exists((at,))) if e is not None]
             elif ahead and not never_negative(low):
-                where.append(_at_least_0(at))
+                where.append(at_least_0(at))
             where += [] if never_negative(extent - ONE - high) else [apply("lt", at, extent)]
-            body = transformer(_shortened, {k: at})(e.body)
+            body = transformer(shortened, {k: at})(e.body)
             given = conjunction(dict.fromkeys(where)) if where else None
             return Equation(name, place, "none", body, self._box(name), given)
 
@@ -525,32 +530,7 @@ def _same(some: Place, others: Place) -> bool:
     return len(some) == len(others) and all(a is b or equal(a, b) for a, b in zip(some, others, strict=True))
 
 
-def _apart(s: Expr) -> tuple[list[tuple[Expr, int]], int]:
-    """The terms of a sum but for numbers, and the sum of these."""
-    terms = [(term, sign, as_integer(term)) for term, sign in terms_of(s)]
-    rest = [(term, sign) for term, sign, number in terms if number is None]
-    return rest, sum(sign * number for _, sign, number in terms if number is not None)
-
-
-def _short(s: Expr) -> Expr:
-    """A sum with one number."""
-    rest, number = _apart(s)
-    if not rest or as_integer(s) is not None:
-        return const(as_integer(s) or 0)
-    found = signed_total(rest)
-    return found if not number else apply("add" if number > 0 else "sub", found, const(abs(number)))
-
-
-def _shortened(n: Expr) -> Expr:
-    return ref(n.name, *map(_short, n.subscripts)) if isinstance(n, Ref) else n
-
-
-def _at_least_0(s: Expr) -> Expr:
-    rest, number = _apart(s)
-    return apply("ge", signed_total(rest), const(-number))
-
-
 def _exists(place: Place) -> Expr | None:
     """The condition under which there is a place."""
-    found = [_at_least_0(s) for s in place if not isinstance(s, Index) and not never_negative(s)]
+    found = [at_least_0(s) for s in place if not isinstance(s, Index) and not never_negative(s)]
     return conjunction(found) if found else None

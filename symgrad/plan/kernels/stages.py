@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from ...errors import UnsupportedError
-from ...expr import ZERO, Index, Ref, apply, conjunction, index, indices, product, ref, refs
+from ...expr import ZERO, Const, Index, Ref, apply, conjunction, index, indices, product, ref, refs
 from ...expr.names import fresh_letters
 from ...expr.sizes import count
 from ...ir import Equation, disjoint, show_equation, writes_once
@@ -14,6 +14,7 @@ from ...records import replace
 from ..program import Item, Procedure, Program, Step
 from .axes import named_alike
 from .data import Kernel, box_of
+from .gathered import gathered
 from .walks import in_blocks, is_free
 
 ADDED = ("sum", "max", "min")  # reductions of which there may be parts
@@ -113,6 +114,8 @@ class _Stages:
             if mixed and not any(self._is_walked(r, e) for r in arrays):
                 said = f"reads each element of its arrays many times{NO_TILES[self.to]}"
                 raise self._refusal(f"{show_equation(e)} {said}; {self.to} has no tiles for that yet")
+        if self._is_apart(item) and (found := self._gathered(item)) is not None:
+            return replace(item, equations=found)
         first, *others = item.equations
         places = [k for k, s in enumerate(first.subscripts) if self._is_data(s)]
         rest = [s for k, s in enumerate(first.subscripts) if k not in places]
@@ -125,6 +128,19 @@ class _Stages:
         box = (*first.box, (j, self.table[item.target].shape[place]))
         zeros = Equation(item.target, subscripts, "none", ZERO, box, None, first.when)
         return replace(item, equations=(zeros, first))
+
+    def _gathered(self, step: Step) -> tuple[Equation, ...] | None:
+        return gathered(step.equations, self.table[step.target].shape, self.letters, self.facts)
+
+    def _is_apart(self, step: Step) -> bool:
+        """Whether several programs, or those of several kinds of rows, write what a step does as it stands."""
+        first, *others = step.equations
+        if first.reduced and not all(isinstance(s, (Index, Const)) for s in first.subscripts):
+            return True
+        if all(e.subscripts == first.subscripts or picks(first, e, rows=first.reduce == "sum") for e in others):
+            return False
+        kinds = {frozenset(n for _, n in e.shown) for e in step.equations}
+        return len(kinds) > 1 or not disjoint(step.equations, self.facts)
 
     def _spread(self, step: Step) -> Step:
         """The step with terms at places that are data as terms of sums over rows, where the place is the lane."""
@@ -211,7 +227,8 @@ class _Stages:
         for e in some:
             if not found.keys().isdisjoint(i for i, _ in e.box):
                 continue
-            last = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)[-1:]
+            longest = max((r.subscripts for r in (ref(e.target, *e.subscripts), *e.reads)), key=len)
+            last = [s for s in longest if indices(s)][-1:]
             reduced = {i for i, _ in e.reduced}
             windows = [i for r in e.reads for s in r.subscripts if len(indices(s)) > 1 for i in indices(s)]
             own = [i for i in indices(*last) if i in reduced] or [*indices(*last)[-1:]]
