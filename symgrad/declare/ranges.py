@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ..errors import ShapeError
 from ..expr import (
@@ -119,7 +119,7 @@ class Ranges:
 
     def solve(self) -> tuple[dict[tuple[int, Index], Expr], dict[str, tuple[Expr, ...]]]:
         rounds = (self._as_given, self._plain, self._matrices, self._literal, self._affine, self._read, self._mixed)
-        while any(self._is_news(told) for told in rounds):
+        while any(self._is_news(told) for told in (*rounds, self._written)):
             pass
         for number, p in enumerate(self.pending):
             for i in p.order:
@@ -235,17 +235,29 @@ class Ranges:
 
     def _literal(self) -> None:
         """An axis of a result that is written at expressions reaches as far as the largest of them."""
+        for name, axis, ends in self._ends():
+            if all(e is not None for _, e in ends):
+                self.shapes[name][axis] = most([tidy(e + 1) for _, e in ends if e is not None])
+
+    def _written(self) -> None:
+        """Where only some of these are known, as far as those of them that an index moves: x[t+1,1] for x[t+1,0]."""
+        for name, axis, ends in self._ends():
+            known = [tidy(e + 1) for s, e in ends if e is not None]
+            if any(indices(s) for s, e in ends if e is not None):
+                self.shapes[name][axis] = most(known)
+                return
+
+    def _ends(self) -> Iterator[tuple[str, int, list[tuple[Expr, Expr | None]]]]:
+        """The axes of unknown length, with the subscripts that they are written at, each with its largest value."""
         for name, shape in self.shapes.items():
-            for axis, extent in enumerate(shape):
-                if extent is not None:
-                    continue
-                ends = []
+            for axis in [axis for axis, extent in enumerate(shape) if extent is None]:
+                ends: list[tuple[Expr, Expr | None]] = []
                 for number, p in enumerate(self.pending):
                     if p.target == name:
                         known = {i: e for (n, i), e in self.extents.items() if n == number}
-                        ends.append(largest(self._settled(number, p.subscripts[axis]), known))
-                if all(e is not None for e in ends):
-                    shape[axis] = most([tidy(e + 1) for e in ends if e is not None])
+                        s = p.subscripts[axis]
+                        ends.append((s, largest(self._settled(number, s), known)))
+                yield name, axis, ends
 
     def _affine(self) -> None:
         """`S*i + rest` over an axis of h elements: i runs over (h - 1 - max(rest))//S + 1."""
@@ -302,11 +314,14 @@ class Ranges:
         return substitute(s, known)
 
     def _ask(self, p: Pending, i: Index) -> None:
-        place = f"{show_element(p.target, p.subscripts)} = {show(p.body)}"
+        element, said = show_element(p.target, p.subscripts), f"sum[{i.name}:n](...)"
+        if i in indices(*p.subscripts):
+            plain, inside = index(f"{i.name}:n"), index(f"({i.name}:n)")
+            places = tuple(plain if s is i else substitute(s, {i: inside}) for s in p.subscripts)
+            said = f"{show_element(p.target, places)} = ... in text"
         raise ShapeError(
-            f"{self.name}: nothing tells how far the index {i.name} runs in {place}. "
-            f"Say it: sum[{i.name}:n](...) in a reduction; of what is written, y[{i.name}:n] = ... in text, or "
-            f'sg.indices("{i.name}", {i.name}="n").'
+            f"{self.name}: nothing tells how far the index {i.name} runs in {element} = {show(p.body)}. "
+            f'Say it, for an n of yours: {said}, or sg.indices("{i.name}", {i.name}="n").'
         )
 
 

@@ -649,6 +649,15 @@ def test_compiles_without_a_warning(name, tmp_path: Path):
 
 
 @needs_cc
+def test_checkpoints_of_an_option_compile_without_a_warning(tmp_path: Path):
+    power = parse("power(w[d,d], a[d]; steps=5): h[0,i] = a[i]; h[(t:steps)+1,i] = tanh(sum[j](w[i,j]*h[t,j])); "
+                  "out[i] = h[steps,i]")  # fmt: skip
+    for file, content in generate(power, to="c", check=False, checkpoint="sqrt").items():
+        tmp_path.joinpath(file).write_text(content)
+    subprocess.run(["cc", *STRICT, "-O2", "-c", "power.c", "-o", "out.o"], cwd=tmp_path, check=True)
+
+
+@needs_cc
 def test_a_missing_compiler_is_explained(monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(CompilerError, match="apt install gcc"):
