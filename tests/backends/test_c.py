@@ -648,13 +648,25 @@ def test_compiles_without_a_warning(name, tmp_path: Path):
             subprocess.run(header, cwd=tmp_path, check=True)
 
 
+WARNED = {  # what GCC warned of once
+    "checkpoints of an option": (
+        "f(w[d,d], a[d]; n=5): h[0,i] = a[i]; h[(t:n)+1,i] = tanh(sum[j](w[i,j]*h[t,j])); out[i] = h[n,i]",
+        {"checkpoint": "sqrt"},
+    ),
+    "a condition that is saved": (
+        "f(x, y) = where(y >= abs(x), x**2/2, y*(abs(x) - y/2))", {"save": "all"}
+    ),
+    "logarithms in loops": ("f(x, y) = log(x)*log1p(y)", {}),
+}
+
+
 @needs_cc
-def test_checkpoints_of_an_option_compile_without_a_warning(tmp_path: Path):
-    power = parse("power(w[d,d], a[d]; steps=5): h[0,i] = a[i]; h[(t:steps)+1,i] = tanh(sum[j](w[i,j]*h[t,j])); "
-                  "out[i] = h[steps,i]")  # fmt: skip
-    for file, content in generate(power, to="c", check=False, checkpoint="sqrt").items():
+@pytest.mark.parametrize(("text", "options"), WARNED.values(), ids=WARNED)
+def test_compiles_without_a_warning_as_it_is_asked_for(text, options, tmp_path: Path):
+    for file, content in generate(parse(text), to="c", check=False, **options).items():
         tmp_path.joinpath(file).write_text(content)
-    subprocess.run(["cc", *STRICT, "-O2", "-c", "power.c", "-o", "out.o"], cwd=tmp_path, check=True)
+    strict = [*STRICT, "-Wdouble-promotion"]
+    subprocess.run(["cc", *strict, "-O2", "-c", "f.c", "-o", "out.o"], cwd=tmp_path, check=True)
 
 
 @needs_cc
