@@ -170,13 +170,36 @@ class Ranges:
                 self._clash(slot, slot.s, here, there)
 
     def _mixed(self) -> None:
-        """An axis that is written at `n + i` too tells how far a plain subscript runs where nothing else does."""
+        """An axis that is written at `n + i` too tells how far a plain subscript runs where nothing else does.
+
+        Two states that are computed from each other, x[t+1] from v[t] and v[t+1] from x[t], are as long as each other.
+        """
         for slot in self.slots:
             there = self.shapes[slot.name][slot.axis]
             if not isinstance(slot.s, Index) or there is None or self._is_given(slot.number, slot.s):
                 continue
             if (slot.number, slot.s) not in self.extents:
+                target = self.pending[slot.number].target
+                if slot.name != target and target in self._computed_from(slot.name):
+                    there = tidy(there - self._step(slot))
                 self._tell(slot.number, slot.s, there, slot.place)
+
+    def _computed_from(self, name: str) -> set[str]:
+        """What a result is computed from, in whatever many steps."""
+        found: set[str] = set()
+        left = [name]
+        while left:
+            target = left.pop()
+            new = {r.name for p in self.pending if p.target == target for r in refs(p.body)} - found
+            found |= new
+            left += new
+        return found
+
+    def _step(self, slot: Slot) -> Expr:
+        """How far ahead of its index the result is written that a slot reads: 1 of v[t+1]."""
+        written = [p.subscripts[slot.axis] for p in self.pending if p.target == slot.name]
+        ahead = [substitute(s, dict.fromkeys(indices(s), ZERO)) for s in written if indices(s)]
+        return max((a for a in ahead if is_exact(a)), key=value_of, default=ZERO)
 
     def _read(self) -> None:
         """An axis of a result is as long as its readers ask, by what they read besides or else as they were given."""
