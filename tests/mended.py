@@ -35,7 +35,7 @@ MENDED = {
         "out = x[n]**2 + v[n]"
     ),
     "a state of which nothing but its other part says how far it goes": (
-        "f(u[n], a[2]): s[0,j] = a[j]; s[t+1,0] = s[t,0] + 0.1*s[t,1]; s[t+1,1] = s[t,1] + u[t]*sin(s[t,0]); out = s[n,0]"
+        "f(u[n], a[2]): s[0,j] = a[j]; s[t+1,0] = s[t,0] + s[t,1]; s[t+1,1] = s[t,1] + u[t]*sin(s[t,0]); out = s[n,0]"
     ),
     "a recurrence of logarithms": (
         "h(a0[K], tr[K,K], x[T]): a[0,k] = a0[k]; "
