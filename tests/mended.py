@@ -34,6 +34,10 @@ MENDED = {
         "f(u[n], p, q, k): x[0] = p; v[0] = q; x[t+1] = x[t] + 0.1*v[t]; v[t+1] = v[t] + 0.1*(u[t] - k*sin(x[t])); "
         "out = x[n]**2 + v[n]"
     ),
+    "an orbit, whose distance is divided by in each turn": (
+        "f(p[2], q[2]; n=3, mu=1.0): x[0,i] = p[i]; v[0,i] = q[i]; r[t] = sqrt(sum[i](x[t,i]**2)); "
+        "v[(t:n)+1,i] = v[t,i] - mu*x[t,i]/r[t]**3; x[t+1,i] = x[t,i] + v[t+1,i]/10; out[i] = x[n,i]"
+    ),
     "a state of which nothing but its other part says how far it goes": (
         "f(u[n], a[2]): s[0,j] = a[j]; s[t+1,0] = s[t,0] + s[t,1]; s[t+1,1] = s[t,1] + u[t]*sin(s[t,0]); out = s[n,0]"
     ),
