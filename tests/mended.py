@@ -30,6 +30,17 @@ MENDED = {
     "conditions on data beside those on places": (
         "f(x[n], t[m]: int, y[k])[i:m] = where((t[i] >= 0) & (i < k), x[t[i]]*y[i], 0)"
     ),
+    "states that are computed from each other, by an explicit step": (
+        "f(u[n], p, q, k): x[0] = p; v[0] = q; x[t+1] = x[t] + 0.1*v[t]; v[t+1] = v[t] + 0.1*(u[t] - k*sin(x[t])); "
+        "out = x[n]**2 + v[n]"
+    ),
+    "an orbit, whose distance is divided by in each turn": (
+        "f(p[2], q[2]; n=3, mu=1.0): x[0,i] = p[i]; v[0,i] = q[i]; r[t] = sqrt(sum[i](x[t,i]**2)); "
+        "v[(t:n)+1,i] = v[t,i] - mu*x[t,i]/r[t]**3; x[t+1,i] = x[t,i] + v[t+1,i]/10; out[i] = x[n,i]"
+    ),
+    "a state of which nothing but its other part says how far it goes": (
+        "f(u[n], a[2]): s[0,j] = a[j]; s[t+1,0] = s[t,0] + s[t,1]; s[t+1,1] = s[t,1] + u[t]*sin(s[t,0]); out = s[n,0]"
+    ),
     "a recurrence of logarithms": (
         "h(a0[K], tr[K,K], x[T]): a[0,k] = a0[k]; "
         "a[t+1,k] = logsumexp[j](a[t,j] + tr[j,k] - logsumexp[q](tr[j,q])) + x[t]; out = sum[k](a[T,k])"

@@ -271,6 +271,8 @@ CHECKED = [
     "f(A[m,n]) -> q, r: q = qr_q(A); r = qr_r(A)",
     "f(x[b,n])[i] = sort(x)[i,0] - sort(x)[i,1]**2",
     "f(A[b,n,n])[i] = logdet(A)[i] + slogdet_sign(A)[i]",
+    "f(x[n], y[n], l, s, e): K[i,j] = s**2*exp(-(x[i]-x[j])**2/(2*l**2)) + where(i == j, e**2, 0); a = solve(K, y); "
+    "out = -sum[i](y[i]*a[i])/2 - logdet(K)/2 for l, s, e > 0",  # elements of exp(-1e30)
 ]
 
 

@@ -96,6 +96,39 @@ def test_an_argument_may_be_called_as_the_formula_calls_it():
     assert (out, *code.backward(saved, np.array(1.0))) == (1, 0, 0)
 
 
+# formulas in which parts of a quotient have names, at a point where it is 0/0: the point, the value and the slopes
+NAMED = {
+    "f(t): s = sin(t); out = s/t": ((0,), 1, (0,)),
+    "f(t): s = sin(t); out = t/s + s": ((0,), 1, (1,)),
+    "f(t, x): s = sin(t); h = s*x*(1 + x*s); out = x*h/t": ((0, 3), 9, (27, 6)),
+    "f(t): s = sin(t); c = cos(t); out = (1 - c)/t**2 + s": ((0,), 1 / 2, (1,)),
+    "f(r, k) = (atan(r) + k*atan(r)**3)/r": ((0, 2), 1, (0, 0)),
+    "f(a, b, k): r = sqrt(a**2 + b**2); d = atan(r); d3 = d*(1 + k*d**2); out = d3/r*a + b": (
+        (0, 0, 2), 0, (1, 1, 0),
+    ),
+    "f(v): a = v/10; b = 1 - exp(-v/10); out = a/b": ((0,), 1, (1 / 20,)),
+    "f(c): t = acos(c); out = t/(2*sin(t))": ((1,), 1 / 2, (-1 / 6,)),
+    "f(c, y): t = acosh(c); s = sinh(t); out = y*t/s": ((1, 6), 6, (-2, 1)),
+    "f(c): t = acos(c); out = (1 - c)/t**2": ((1,), 1 / 2, (1 / 12,)),
+}
+
+
+@pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.parametrize("text", NAMED)
+def test_parts_of_a_quotient_may_have_names(text, to):
+    point, value, slopes = NAMED[text]
+    code = sg.load(sg.parse(text), to=to)
+    out, saved = code.forward(*map(np.float64, point))
+    found = [out, *code.backward(saved, np.float64(1))]
+    np.testing.assert_allclose(found, [value, *slopes], rtol=1e-13, atol=1e-14)
+
+
+def test_what_is_read_twice_over_something_is_computed_once():
+    f = sg.parse("f(r, k, x) -> a, b: t = atan(r); d = t*(1 + k*t**2); a = d/r*x; b = d/r*k")
+    (text,) = sg.generate(f, check=False).values()
+    assert "return (d_over_r * x, d_over_r * k), " in text
+
+
 # of w and t, 0/0 at w = 0 whatever t: the function of u = w*t, up to its sign, that is filled, by its limit and slope
 # at u = 0; the power of t that it is multiplied by
 OF_PRODUCTS = {

@@ -402,6 +402,9 @@ class Body:
         memory = node.element.subscripts or node.element.name in self._given
         if kind == INT and memory and self._printer.narrow and not isinstance(built, Number):
             built = tree.Cast(Type(INTEGER), built)  # no compiler shall warn of it
+        chosen = isinstance(built, Name) or isinstance(built, Operation) and built.op == "select"
+        if kind == BOOL and memory and chosen:
+            built = tree.Cast(Type(FLAG), built)  # nor of this: what is compared is 0 or 1, what has a name an int
         return tree.Store(self.build.element(node.element), built, how)
 
     def _by_names(self, s: Expr) -> Expr:

@@ -270,7 +270,7 @@ class Expressions:
         if node.op in INFIX or node.op in PREFIX:
             return Operation(node.op, parts)
         if node.op == "isqrt":
-            return Cast(Type(SIZE), Call("sqrt", (Cast(DOUBLE, parts[0]),)))
+            return Cast(Type(own), Call("sqrt", (Cast(DOUBLE, parts[0]),)))
         if node.op == "pi":
             return Name(self._local("PI"))
         if node.op == "oo":

@@ -181,7 +181,7 @@ static inline $real $vector_log($real x)
     const $real n = $as_number($binary_exponent(y)) - (small ? $scaled : $zero);
     const $real value = $log_of_parts(n, $binary_significand(y) - $one, $zero);
     const $real end = x == $zero ? -INFINITY : NAN;
-    return x > $zero ? (x == INFINITY ? x : value) : end;
+    return x > $zero ? (x == ($real)INFINITY ? x : value) : end;
 }"""
 _LOG1P = """\
 /* log(1 + x), without branches: a loop over it becomes vectors */
@@ -192,7 +192,7 @@ static inline $real $vector_log1p($real x)
     const $real n = $as_number($binary_exponent(y));
     const $real value = $log_of_parts(n, $binary_significand(y) - $one, rest / y);
     const $real end = y == $zero ? -INFINITY : NAN;
-    const $real inside = x == $zero || x == INFINITY ? x : value;
+    const $real inside = x == $zero || x == ($real)INFINITY ? x : value;
     return y > $zero ? inside : end;
 }"""
 _LEADING = """\

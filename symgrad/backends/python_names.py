@@ -125,6 +125,8 @@ class _Names:
             self.everywhere[name] = self._builtin(name)
         for function in _functions(module):
             names, words = spoken(function.parameters, function.body)
+            for name in sorted(names & {*keyword.kwlist}):  # of C, whose arguments are looked at in Python
+                self.yielding.setdefault(id(function), {})[name] = self.scope.new(f"{name}_")
             for name in sorted(names & (words | words_in(function.name, function.decorators))):
                 self._separate(name, function, name in words)
 

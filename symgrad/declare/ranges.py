@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ..errors import ShapeError
 from ..expr import (
@@ -119,7 +119,7 @@ class Ranges:
 
     def solve(self) -> tuple[dict[tuple[int, Index], Expr], dict[str, tuple[Expr, ...]]]:
         rounds = (self._as_given, self._plain, self._matrices, self._literal, self._affine, self._read, self._mixed)
-        while any(self._is_news(told) for told in rounds):
+        while any(self._is_news(told) for told in (*rounds, self._written)):
             pass
         for number, p in enumerate(self.pending):
             for i in p.order:
@@ -170,13 +170,36 @@ class Ranges:
                 self._clash(slot, slot.s, here, there)
 
     def _mixed(self) -> None:
-        """An axis that is written at `n + i` too tells how far a plain subscript runs where nothing else does."""
+        """An axis that is written at `n + i` too tells how far a plain subscript runs where nothing else does.
+
+        Two states that are computed from each other, x[t+1] from v[t] and v[t+1] from x[t], are as long as each other.
+        """
         for slot in self.slots:
             there = self.shapes[slot.name][slot.axis]
             if not isinstance(slot.s, Index) or there is None or self._is_given(slot.number, slot.s):
                 continue
             if (slot.number, slot.s) not in self.extents:
+                target = self.pending[slot.number].target
+                if slot.name != target and target in self._computed_from(slot.name):
+                    there = tidy(there - self._step(slot))
                 self._tell(slot.number, slot.s, there, slot.place)
+
+    def _computed_from(self, name: str) -> set[str]:
+        """What a result is computed from, in whatever many steps."""
+        found: set[str] = set()
+        left = [name]
+        while left:
+            target = left.pop()
+            new = {r.name for p in self.pending if p.target == target for r in refs(p.body)} - found
+            found |= new
+            left += new
+        return found
+
+    def _step(self, slot: Slot) -> Expr:
+        """How far ahead of its index the result is written that a slot reads: 1 of v[t+1]."""
+        written = [p.subscripts[slot.axis] for p in self.pending if p.target == slot.name]
+        ahead = [substitute(s, dict.fromkeys(indices(s), ZERO)) for s in written if indices(s)]
+        return max((a for a in ahead if is_exact(a)), key=value_of, default=ZERO)
 
     def _read(self) -> None:
         """An axis of a result is as long as its readers ask, by what they read besides or else as they were given."""
@@ -235,17 +258,29 @@ class Ranges:
 
     def _literal(self) -> None:
         """An axis of a result that is written at expressions reaches as far as the largest of them."""
+        for name, axis, ends in self._ends():
+            if all(e is not None for _, e in ends):
+                self.shapes[name][axis] = most([tidy(e + 1) for _, e in ends if e is not None])
+
+    def _written(self) -> None:
+        """Where only some of these are known, as far as those of them that an index moves: x[t+1,1] for x[t+1,0]."""
+        for name, axis, ends in self._ends():
+            known = [tidy(e + 1) for s, e in ends if e is not None]
+            if any(indices(s) for s, e in ends if e is not None):
+                self.shapes[name][axis] = most(known)
+                return
+
+    def _ends(self) -> Iterator[tuple[str, int, list[tuple[Expr, Expr | None]]]]:
+        """The axes of unknown length, with the subscripts that they are written at, each with its largest value."""
         for name, shape in self.shapes.items():
-            for axis, extent in enumerate(shape):
-                if extent is not None:
-                    continue
-                ends = []
+            for axis in [axis for axis, extent in enumerate(shape) if extent is None]:
+                ends: list[tuple[Expr, Expr | None]] = []
                 for number, p in enumerate(self.pending):
                     if p.target == name:
                         known = {i: e for (n, i), e in self.extents.items() if n == number}
-                        ends.append(largest(self._settled(number, p.subscripts[axis]), known))
-                if all(e is not None for e in ends):
-                    shape[axis] = most([tidy(e + 1) for e in ends if e is not None])
+                        s = p.subscripts[axis]
+                        ends.append((s, largest(self._settled(number, s), known)))
+                yield name, axis, ends
 
     def _affine(self) -> None:
         """`S*i + rest` over an axis of h elements: i runs over (h - 1 - max(rest))//S + 1."""
@@ -302,11 +337,14 @@ class Ranges:
         return substitute(s, known)
 
     def _ask(self, p: Pending, i: Index) -> None:
-        place = f"{show_element(p.target, p.subscripts)} = {show(p.body)}"
+        element, said = show_element(p.target, p.subscripts), f"sum[{i.name}:n](...)"
+        if i in indices(*p.subscripts):
+            plain, inside = index(f"{i.name}:n"), index(f"({i.name}:n)")
+            places = tuple(plain if s is i else substitute(s, {i: inside}) for s in p.subscripts)
+            said = f"{show_element(p.target, places)} = ... in text"
         raise ShapeError(
-            f"{self.name}: nothing tells how far the index {i.name} runs in {place}. "
-            f"Say it: sum[{i.name}:n](...) in a reduction; of what is written, y[{i.name}:n] = ... in text, or "
-            f'sg.indices("{i.name}", {i.name}="n").'
+            f"{self.name}: nothing tells how far the index {i.name} runs in {element} = {show(p.body)}. "
+            f'Say it, for an n of yours: {said}, or sg.indices("{i.name}", {i.name}="n").'
         )
 
 

@@ -28,12 +28,13 @@ from .names import output_names
 from .primitive import Primitive, operators
 from .python.formula import Line, formula
 
-Input: TypeAlias = "sympy.Symbol | sympy.MatrixBase | sympy.MatrixSymbol"
+Input: TypeAlias = "sympy.Symbol | sympy.Function | sympy.Derivative | sympy.MatrixBase | sympy.MatrixSymbol"
 Output: TypeAlias = "sympy.Basic | sympy.MatrixBase | int | float"
 
 _BESSEL = ("besseli", "besselj", "besselk", "bessely")
 TERMS = 256  # a Sum or Product of more is no formula that anybody reads
 _SIGNS = {"positive": "gt", "negative": "lt", "nonnegative": "ge", "nonpositive": "le"}  # what says more first
+_SIZES = ' Sizes with names are declared as text, sg.parse("f(A[n,m], v[m])[i] = sum[j](A[i,j]*v[j])"), or in Python.'
 LONG = 2**12  # places, what is shared counted each time, as SymPy walks it: about what is longer nothing is asked
 _PACK = index("...")
 
@@ -48,7 +49,8 @@ def from_sympy(
 
     inputs   symbols, MatrixSymbols of literal shape, or (by name, in a mapping) matrices of symbols. Symbols alone make
              a function of scalars or of arrays of one equal shape; beside a matrix a symbol is a scalar. What SymPy
-             assumes of them (positive, nonnegative, ...) is the domain; of a matrix what it assumes of all
+             assumes of them (positive, nonnegative, ...) is the domain; of a matrix what it assumes of all. q(t), as of
+             mechanics' dynamicsymbols, is the input q, its derivative by t the input qd, and the next qdd
     outputs  expressions (out0, out1, ...; out for one), or a mapping from names to expressions. A matrix is one output
              of its shape; a column is a vector
     primitives  functions of `sg.primitive` that undefined functions of their names stand for, besides those that have a
@@ -58,6 +60,7 @@ def from_sympy(
     no elementary operation; both name it.
     """
     draft = Draft(name)
+    inputs, moving = _at_one_time(name, inputs)
     known = _declare(draft, inputs)
     bare = all(isinstance(e, sympy.Symbol) for e in (inputs.values() if isinstance(inputs, Mapping) else inputs))
     front = (_PACK,) if bare else ()
@@ -66,7 +69,7 @@ def from_sympy(
     for target, expression in named.items():
         check = isinstance(outputs, Mapping)
         for place, shape, entry in _entries(expression):
-            body = _Reader(name, known, operators(primitives)).read(entry)
+            body = _Reader(name, known, operators(primitives)).read(_in_place(name, entry, moving))
             subscripts = (*front, *map(const, place))
             whole = (*(ref("...") for _ in front), *map(const, shape))
             draft.define(target, subscripts, body, dict.fromkeys(front, ref("...")), shape=whole, named=check)
@@ -81,6 +84,36 @@ def from_sympy(
     statements = [line for line in text.splitlines() if not line.startswith("for ")]
     domain = f" for {function.domain}" if function.domain else ""
     return function.with_source(f"{header}: {'; '.join(statements)}{domain}")
+
+
+def _at_one_time(
+    name: str, inputs: Sequence[Input] | Mapping[str, Input]
+) -> tuple[Sequence[Input] | Mapping[str, Input], dict[Any, Any]]:
+    """The inputs with a symbol for each function of time and each derivative of one, and these symbols."""
+    given = [*(inputs.values() if isinstance(inputs, Mapping) else inputs)]
+    moving = {x: sympy.Symbol(word, **x.assumptions0) for x in given if (word := _of_time(x))}
+    if not moving:
+        return inputs, {}
+    if isinstance(inputs, Mapping):
+        return {n: moving.get(x, x) for n, x in inputs.items()}, moving
+    return [moving.get(x, x) for x in inputs], moving
+
+
+def _of_time(x: Any) -> str:
+    """What q(t) and its derivatives are called: q, qd, qdd; empty for anything else."""
+    base, order = (x.expr, x.derivative_count) if isinstance(x, sympy.Derivative) else (x, 0)
+    is_one = isinstance(base, sympy.core.function.AppliedUndef) and len(base.args) == 1
+    return str(base.func) + "d" * int(order) if is_one else ""
+
+
+def _in_place(name: str, expression: Any, moving: Mapping[Any, Any]) -> Any:
+    """The expression with these symbols in their places."""
+    if not moving:
+        return expression
+    for x in sympy.sympify(expression).atoms(sympy.Derivative):
+        if _of_time(x) and x not in moving:
+            raise DeclarationError(f"{name}: {x} is no input. Put it among the inputs, where it is {_of_time(x)}.")
+    return sympy.sympify(expression).xreplace(moving)
 
 
 def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dict[sympy.Basic, Expr]:
@@ -112,8 +145,14 @@ def _declare(draft: Draft, inputs: Sequence[Input] | Mapping[str, Input]) -> dic
                 intervals.append(_assumed(entry))
             draft.restrict(name, reduce(Interval.hull, intervals))
         else:
-            raise DeclarationError(f"{draft.name}: the input {x} is neither a symbol nor a matrix of symbols.")
+            raise DeclarationError(
+                f"{draft.name}: the input {x} is neither a symbol nor a matrix of symbols.{_SIZES * _has_sizes(x)}"
+            )
     return known
+
+
+def _has_sizes(x: Any) -> bool:
+    return isinstance(x, (sympy.IndexedBase, sympy.MatrixExpr))
 
 
 def _assumed(x: Any) -> Interval:
@@ -134,7 +173,9 @@ def _literal_shape(function: str, name: str, x: Any) -> tuple[int, ...]:
     """(r,) for a column, else (r, c)."""
     rows, columns = x.shape
     if not (isinstance(rows, (int, sympy.Integer)) and isinstance(columns, (int, sympy.Integer))):
-        raise DeclarationError(f"{function}: {name} has the shape {x.shape}; SymPy's matrices need numbers here.")
+        raise DeclarationError(
+            f"{function}: {name} has the shape {x.shape}; SymPy's matrices need numbers here.{_SIZES}"
+        )
     return (int(rows),) if int(columns) == 1 else (int(rows), int(columns))
 
 
@@ -185,6 +226,9 @@ def _composed() -> Mapping[type, Callable[..., Expr]]:
         sympy.lowergamma: lambda a, x: apply("gammainc", a, x) * apply("tgamma", a),
         sympy.uppergamma: lambda a, x: apply("gammaincc", a, x) * apply("tgamma", a),
         sympy.zeta: lambda s, x=ONE: apply("hurwitz", s, x),
+        sympy.frac: lambda x: x - apply("floor", x),
+        **dict.fromkeys((sympy.re, sympy.conjugate), lambda x: x),  # inputs are real, whatever SymPy assumes
+        sympy.im: lambda x: ZERO,
     }
 
 
@@ -265,7 +309,8 @@ class _Reader:
     def _refuse(self, node: Any) -> None:
         unreal = (sympy.I, sympy.zoo, sympy.nan)
         if node in unreal:
-            raise UnsupportedError(f"{self.name}: {node} is no real number; a formula is made of real numbers.")
+            apart = " Of symbols with real=True, .as_real_imag() takes an expression apart." * (node is sympy.I)
+            raise UnsupportedError(f"{self.name}: {node} is no real number; a formula is made of real numbers.{apart}")
         if isinstance(node, sympy.core.function.AppliedUndef) and self._primitive(node) is None:
             raise DeclarationError(
                 f"{self.name}: {node} is a function without a definition; put its formula in its place, or declare "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import count, islice, product
 from typing import Union
 
 from ..expr import ONE, ZERO, Apply, Expr, Index, apply, conjuncts, indices, postorder, substitute
@@ -118,34 +118,67 @@ def linear(form: Polynomial) -> bool:
     return all(sum(not fixed(s) for s in m) <= 1 for m in products)
 
 
+class Ways:
+    """Disjoint conjunctions of atoms, each found when it is asked for: of many conditions on places there are 2**n."""
+
+    def __init__(self, found: Iterator[Conjunction]) -> None:
+        self._more = found
+        self._found: list[Conjunction] = []
+
+    def __iter__(self) -> Iterator[Conjunction]:
+        for k in count():
+            if k == len(self._found):
+                self._found.extend(islice(self._more, 1))
+            if k == len(self._found):
+                return
+            yield self._found[k]
+
+    def first(self, number: int) -> list[Conjunction]:
+        """So many of them, if there are as many."""
+        return [*islice(self, number)]
+
+    @property
+    def only(self) -> Conjunction | None:
+        """The one that there is; None if there are several, or none."""
+        return found[0] if len(found := self.first(2)) == 1 else None
+
+
 @lru_cache(maxsize=2**12)
-def alternatives(condition: Expr, facts: Facts, holds: bool = True) -> tuple[Conjunction, ...]:
+def alternatives(condition: Expr, facts: Facts, holds: bool = True) -> Ways:
     """Disjoint conjunctions of atoms; one of them holds exactly where the condition does (does not: holds=False)."""
+    return Ways(_alternatives(condition, facts, holds))
+
+
+def _alternatives(condition: Expr, facts: Facts, holds: bool) -> Iterator[Conjunction]:
     op, args = (condition.op, condition.args) if isinstance(condition, Apply) else ("", ())
     if condition in (ONE, ZERO):
-        return ((),) if (condition is ONE) == holds else ()
+        yield from [()] if (condition is ONE) == holds else []
+        return
     if op == "not":
-        return alternatives(args[0], facts, not holds)
+        yield from alternatives(args[0], facts, not holds)
+        return
     if op in ("and", "or"):
-        if (op == "and") == holds:
-            return tuple((*a, *b) for a, b in product(*(alternatives(part, facts, holds) for part in args)))
-        first, second = args  # the first; or the second, where the first is not so
-        return (
-            *alternatives(first, facts, holds),
-            *((*a, *b) for a, b in product(alternatives(first, facts, not holds), alternatives(second, facts, holds))),
-        )
+        first, second = args
+        both = (op == "and") == holds
+        if not both:  # the first; or the second, where the first is not so
+            yield from alternatives(first, facts, holds)
+        for atoms in alternatives(first, facts, holds if both else not holds):
+            yield from ((*atoms, *more) for more in alternatives(second, facts, holds))
+        return
     if op in ("eq", "ne") and all(map(facts.integer, args)):
         a, b = map(polynomial, args)
         if a is not None and b is not None and linear(a - b):
             atom = Affine(_without_rests(a - b), EQ if (op == "eq") == holds else NE)
             everywhere = all(fixed(s) or isinstance(s, Index) for s in atom.form.symbols)
-            return tuple((part,) for part in (atom.split() if everywhere else (atom,)))
+            yield from ((part,) for part in (atom.split() if everywhere else (atom,)))
+            return
     margins = facts.margins(condition)
     if len(margins) != 1 or not linear(margins[0]):
         if op == "ne":  # of numbers, too, what equality is not: NaN is not equal to itself
             condition, holds = apply("eq", *args), not holds
-        return ((Opaque(condition.key, holds),),)
-    return tuple(at_least_zero(margins[0] if holds else -margins[0] - 1, facts))
+        yield (Opaque(condition.key, holds),)
+    else:
+        yield from at_least_zero(margins[0] if holds else -margins[0] - 1, facts)
 
 
 def at_least_zero(form: Polynomial, facts: Facts) -> list[Conjunction]:
@@ -193,7 +226,7 @@ def conjunction_of(condition: Expr, facts: Facts) -> Conjunction:
     """The condition as one conjunction of atoms; what has alternatives stays opaque."""
     found: list[Atom] = []
     for part in conjuncts(condition):
-        ways = alternatives(part, facts)
+        ways = alternatives(part, facts).first(3)
         bare = part.args[0] if isinstance(part, Apply) and part.op == "not" else part
         plain = isinstance(bare, Apply) and bare.op == ("ne" if bare is part else "eq")
         if len(ways) == 2 and plain:  # i != k: one atom

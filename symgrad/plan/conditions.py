@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from typing import TypeGuard
 
 from ..domain import Domain
-from ..expr import ONE, ZERO, Apply, Expr, apply, conjunction, indices, postorder, refs
+from ..expr import ONE, ZERO, Apply, Expr, Index, apply, conjunction, indices, postorder, refs
 from ..ir import Equation, Function, Signs, Tensor, has_domain, unconditional
 from ..ops import OPS
 from ..records import replace
@@ -66,7 +66,13 @@ class Divisors:
         self, function: Function, tensors: Iterable[Tensor], forward: Sequence[Equation], backward: Sequence[Equation]
     ) -> None:
         statements = tuple(dict.fromkeys((*forward, *backward)))
-        self._signs = Signs(replace(function, tensors=tuple(tensors), statements=statements))
+        known = {t.name: t for t in tensors}
+        for e in statements:
+            if len(e.subscripts) < len(known[e.target].shape):  # in the turns of a loop it has no axis for these
+                extents = dict(e.box)
+                here = tuple(extents.get(s, s) if isinstance(s, Index) else s for s in e.subscripts)
+                known[e.target] = replace(known[e.target], shape=here)
+        self._signs = Signs(replace(function, tensors=tuple(known.values()), statements=statements))
         always = [e.body for e in forward if e.where is None and not e.when and e.matrix is None]
         quotients = [n for n in unconditional(*always) if isinstance(n, Apply) and n.op == "div"]
         self._divide = {n.args[1] for n in quotients if not indices(n.args[1])}

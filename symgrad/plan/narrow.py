@@ -334,8 +334,8 @@ def _conditions(body: Expr, known: Known, facts: Facts) -> Iterator[tuple[Expr, 
             condition, then, otherwise = node.args
             holds = _is_number(otherwise)
             if (holds or _is_number(then)) and _is_affine(condition, facts, holds):
-                (atoms,) = alternatives(condition, facts, holds)
-                yield condition, holds, [condition] if holds else [a.condition for a in atoms]
+                atoms = alternatives(condition, facts, holds).only
+                yield condition, holds, [condition] if holds else [a.condition for a in atoms or ()]
 
 
 def _elsewhere(body: Expr, condition: Expr, holds: bool, known: Known) -> Expr | None:
@@ -373,5 +373,5 @@ def _is_affine(condition: Expr, facts: Facts, holds: bool = True) -> bool:
     """Whether it is one condition on places, which are no data."""
     if any(r.subscripts or r.name not in facts.integers for r in refs(condition)):
         return False  # asked first: the alternatives of conditions in conditions are many
-    ways = alternatives(condition, facts, holds)
-    return len(ways) == 1 and not any(isinstance(a, Opaque) for a in ways[0])
+    only = alternatives(condition, facts, holds).only
+    return only is not None and not any(isinstance(a, Opaque) for a in only)

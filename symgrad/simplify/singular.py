@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from fractions import Fraction
 from functools import lru_cache
 
 from ..expr import (
@@ -27,6 +28,7 @@ from ..expr import (
     Ref,
     apply,
     base_of,
+    const,
     factors,
     fraction,
     is_exact,
@@ -46,7 +48,7 @@ from ..expr import (
 )
 from ..expr import total as summed
 from ..expr.names import Names
-from ..ir import Divided, Equation, Function, Role, names_of
+from ..ir import Divided, Equation, Function, Role, Tensor, names_of, range_of
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, loses, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
@@ -91,18 +93,38 @@ def _with_filled(
             squares[e.target] = ref(names.new(f"{e.target}_squared"), *e.subscripts)
         return ref(squares[e.target].name, *u.args)
 
+    parts: dict[object, tuple[Tensor, Equation, Ref]] = {}  # what locals are over something, by what they compute
+    before: dict[Equation, list[Equation]] = {}
+
+    def meaning(r: Ref) -> Expr | None:
+        """What an element of a local is computed by."""
+        e = own.get(r.name)
+        if e is None or function.table[r.name].role != Role.LOCAL:
+            return None
+        return substitute(e.body, dict(zip(e.subscripts, r.args, strict=True)))
+
+    def filled_in(e: Equation) -> Expr:
+        def part(name: str, body: Expr) -> Expr:
+            if e.matrix is not None or e.when or e.where is not None:
+                return body
+            same = range_of(body, dict(e.box))
+            if same not in parts:
+                parts[same] = e.part(names.new(name), body)
+                before.setdefault(e, []).append(parts[same][1])
+            return parts[same][2]
+
+        return _Filling(numbers, square, never, meaning, part)(e.body, e.target not in sharing)
+
+    bodies = {e: e.body if only and e.target not in only else filled_in(e) for e in function.statements}
     filling = _Filling(numbers, square, never)
-    bodies = {
-        e: e.body if only and e.target not in only else filling(e.body, e.target not in sharing)
-        for e in function.statements
-    }
     if not only:  # what a sum of many loses is as much as its terms lose
         bodies = {e: body if body is not e.body or e.reduced else filling.sums(body) for e, body in bodies.items()}
     if all(body is e.body for e, body in bodies.items()):
         return function
-    tensors = [*function.tensors]
+    tensors = [*function.tensors, *(tensor for tensor, _, _ in parts.values())]
     statements: list[Equation] = []
     for e in function.statements:
+        statements += before.get(e, ())
         if e.target in squares:
             inside = squares[e.target]
             tensors.append(replace(function.table[e.target], name=inside.name, role=Role.LOCAL, named=False))
@@ -139,6 +161,8 @@ class _Filling:
     numbers  the names of sizes and options: what depends on them alone is no function of an input
     square   s, where what it is given is sqrt(s)
     never    whether what it is given is 0 nowhere
+    meaning  what an element of a local is computed by
+    part     a local of its own, by a name and what computes it
     """
 
     def __init__(
@@ -146,8 +170,10 @@ class _Filling:
         numbers: Collection[str],
         square: Callable[[Expr], Expr | None] = lambda u: None,
         never: Callable[[Expr], bool] = lambda u: False,
+        meaning: Callable[[Ref], Expr | None] = lambda r: None,
+        part: Callable[[str, Expr], Expr] = lambda name, body: body,
     ) -> None:
-        self.numbers, self.square, self.never = numbers, square, never
+        self.numbers, self.square, self.never, self.meaning, self.part = numbers, square, never, meaning, part
 
     def __call__(self, root: Expr, sums: bool = True) -> Expr:
         if not is_short(root, LARGE):
@@ -179,7 +205,8 @@ class _Filling:
         return None
 
     def _singular(self, root: Expr, sums: bool) -> Expr:
-        ways = (self._logarithm, self._product, self._root, self._guarded, *([self._cancelling] if sums else []))
+        ways = [self._logarithm, self._product, self._over, self._root, self._guarded]
+        ways += [self._cancelling] if sums else []
 
         def whole(node: Expr) -> Expr | None:
             assert isinstance(node, Apply)
@@ -193,7 +220,8 @@ class _Filling:
     def _variables(self, below: Sequence[Expr]) -> Iterator[Expr]:
         """What a formula with these denominators might be a function of, the smallest first."""
         seen: dict[Expr, None] = {}
-        for d in below:
+        computed = [m for d in below for r in refs(d) if (m := self.meaning(r)) is not None]
+        for d in (*below, *computed):
             for node in postorder(unguarded(d)):
                 if isinstance(node, Ref):
                     if node.name not in self.numbers:
@@ -257,12 +285,12 @@ class _Filling:
         for u in self._variables([*below, *_divisors(node)]):
             above, below = _powers(node)
             _gather(below, u)
-            mine = [(f, _function_of(u, f)) for f in above], [(f, _function_of(u, f)) for f in below]
+            mine = [(f, self._function(u, f)) for f in above], [(f, self._function(u, f)) for f in below]
             upper, lower = ([b for _, b in side if b is not None and X in postorder(b)] for side in mine)
             if upper and lower:
                 rest_above, rest_below = ([f for f, b in side if b is None or X not in postorder(b)] for side in mine)
                 ways.append((u, fraction(upper, lower), rest_above, rest_below))
-        for at in (self._at_origin, self._elsewhere):
+        for at in (self._of_steep, self._at_origin, self._elsewhere):
             for u, body, rest_above, rest_below in ways:
                 whole = at(body, u)
                 if whole is not None:
@@ -278,6 +306,68 @@ class _Filling:
             if body is not None and is_removable(body) and limit(body) is ONE:
                 return self._of(apply("log", body), u)
         return None
+
+    def _of_steep(self, body: Expr, u: Expr) -> Expr | None:
+        """One of v, where u is acos(v), which has no slope where it is 0, and a function of it may have one."""
+        inner = self.meaning(u) if isinstance(u, Ref) else u
+        if not isinstance(inner, Apply) or len(inner.args) != 1 or not is_removable(body):
+            return None
+        composed = substitute(body, {X: apply(inner.op, X)})
+        place = removable_at(composed)
+        if place is None or coefficients(place.local(apply(inner.op, X))) is not None:
+            return None
+        return apply(filled(composed, place=place), inner.args[0])
+
+    def _over(self, node: Apply) -> Expr | None:
+        """(sin(t) + k*t**3)/t, and s/t where s is a local that is computed so: each term is a filled function."""
+        above, below = _powers(node)
+        for u in self._variables(below) if below else ():
+            rest = [b for f in below for b in _repeated(f)]
+            k = rest.count(u)
+            found = self._divided(fraction(above, []), u, k) if k and not self.never(u) else None
+            if found is not None:
+                return fraction([found], [b for b in rest if b is not u])
+        return None
+
+    def _divided(self, node: Expr, u: Expr, k: int) -> Expr | None:
+        """`node` by u**k, without dividing by u; None where it is not smooth at u = 0."""
+        base, exponent = base_of(node)
+        times = value_of(exponent) if is_exact(exponent) else Fraction(1)
+        if base is u:
+            return u ** const(times - k) if times >= k else None
+        if times > 1:
+            inner = self._divided(base, u, k)
+            return None if inner is None else inner * base ** const(times - 1)
+        body = self._function(u, node)
+        if body is not None:
+            whole = fraction([body], [X] * k)
+            return self._of(whole, u) if X in postorder(body) and is_removable(whole) else None
+        if isinstance(node, Ref):
+            means = self.meaning(node)
+            inner = None if means is None else self._divided(means, u, k)
+            return None if inner is None else self.part(f"{node.name}_over_{_word(u)}", inner)
+        if operator(node) in ("add", "sub", "neg"):
+            terms = terms_of(node)
+            over = [(found, sign) for t, sign in terms if (found := self._divided(t, u, k)) is not None]
+            return signed_total(over) if len(over) == len(terms) else None
+        above, below = factors(node)
+        if len(above) > 1 or below:
+            for place, f in enumerate(above):
+                inner = self._divided(f, u, k)
+                if inner is not None:
+                    return fraction([*above[:place], inner, *above[place + 1 :]], below)
+        return None
+
+    def _function(self, u: Expr, node: Expr) -> Expr | None:
+        """`node` as a formula of X in place of u, of what locals are computed by, too."""
+        found = _function_of(u, node)
+        while found is None and is_short(node, LARGE):
+            known: dict[Expr, Expr] = {r: m for r in refs(node) if r is not u and (m := self.meaning(r)) is not None}
+            if not known:
+                break
+            node = substitute(node, known)
+            found = _function_of(u, node)
+        return found
 
     def _at_origin(self, body: Expr, u: Expr) -> Expr | None:
         if not is_removable(body) or self.never(u) and not loses(body, ORIGIN):
@@ -358,6 +448,10 @@ class _Filling:
                 body, rest = poles(mine, place)
                 return summed([apply(filled(body, place=place), u), *rest])
         return None
+
+
+def _word(u: Expr) -> str:
+    return u.name if isinstance(u, Ref) else "it"
 
 
 def _without_root(node: Expr) -> Expr:

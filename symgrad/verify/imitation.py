@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
+from ..declare.python.numpy_curves import RISING
 from ..errors import SymgradError
 from ..expr import Const
 from ..ir import Dtype, Function, bind, shape_of
@@ -26,6 +27,20 @@ Python = Callable[..., Any]  # takes functions by name, and inputs and options b
 MODERATE = 8.0  # inputs up to which no exponential of the formula drowns what stands beside it
 TOLERANCE = 1e-6  # NumPy's function rounds as it is written: another function differs by more
 SINGLE = 1e-3  # what single precision gives otherwise by so much may have lost its digits in double precision, too
+
+
+class _Unsaid(Exception):
+    """NumPy says nothing of these arrays."""
+
+
+class _Witness(np.ndarray):
+    """An array that knows where NumPy is given a table which must rise and does not."""
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        name, place = RISING.get(func.__name__, ("", 0))
+        if name and np.any(np.diff(args[place] if place < len(args) else kwargs[name]) < 0):
+            raise _Unsaid
+        return super().__array_function__(func, types, args, kwargs)
 
 
 def disagreements(
@@ -118,12 +133,12 @@ def _returned(function: Function, python: Python, case: Case) -> list[Array] | N
 
 def _called(python: Python, inputs: Values, options: Mapping[str, Any]) -> list[Array] | None:
     """What the function returns for arrays; None where it asks symgrad, which has no values for it."""
-    given = {n: None if v is None else np.array(v) for n, v in inputs.items()}
+    given = {n: None if v is None else np.array(v).view(_Witness) for n, v in inputs.items()}
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             result = python(FUNCTIONS, **given, **options)
-    except (SymgradError, AttributeError):  # a function of symgrad's, or what only its arrays have
+    except (SymgradError, AttributeError, _Unsaid):  # a function of symgrad's, or what only its arrays have
         return None
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if not all(isinstance(r, (np.ndarray, np.number, np.bool_, float, int)) for r in results):

@@ -18,6 +18,7 @@ from mpmath import mp
 from ..evaluate import Position, place
 from ..ops.matrices import Matrix
 from .groups import Block, Fibre, Group, Visit
+from .rounding import REACH
 from .text import Array
 
 STEP = 120  # h is at most 2**-STEP of the smallest element that is not 0
@@ -93,6 +94,7 @@ def _slope(row: Matrix, operands: list[Array], which: int, where: Position, want
     limit of one side, and so is the derivative.
     """
     sizes = [int(mp.mag(x)) for x in operands[which].ravel() if x and mp.isfinite(x)] or [1]
+    sizes = [s for s in sizes if s > max(sizes) - REACH]  # beside the largest, exp(-1e30) is 0
     bits = max(STEP, mp.prec // 4)
     with mp.extraprec(bits + 20 + max(sizes) - min(sizes)):
         step = mp.ldexp(mp.mpf(1), min(sizes) - bits)

@@ -648,6 +648,27 @@ def test_compiles_without_a_warning(name, tmp_path: Path):
             subprocess.run(header, cwd=tmp_path, check=True)
 
 
+WARNED = {  # what GCC warned of once
+    "checkpoints of an option": (
+        "f(w[d,d], a[d]; n=5): h[0,i] = a[i]; h[(t:n)+1,i] = tanh(sum[j](w[i,j]*h[t,j])); out[i] = h[n,i]",
+        {"checkpoint": "sqrt"},
+    ),
+    "a condition that is saved": (
+        "f(x, y) = where(y >= abs(x), x**2/2, y*(abs(x) - y/2))", {"save": "all"}
+    ),
+    "logarithms in loops": ("f(x, y) = log(x)*log1p(y)", {}),
+}
+
+
+@needs_cc
+@pytest.mark.parametrize(("text", "options"), WARNED.values(), ids=WARNED)
+def test_compiles_without_a_warning_as_it_is_asked_for(text, options, tmp_path: Path):
+    for file, content in generate(parse(text), to="c", check=False, **options).items():
+        tmp_path.joinpath(file).write_text(content)
+    strict = [*STRICT, "-Wdouble-promotion"]
+    subprocess.run(["cc", *strict, "-O2", "-c", "f.c", "-o", "out.o"], cwd=tmp_path, check=True)
+
+
 @needs_cc
 def test_a_missing_compiler_is_explained(monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")

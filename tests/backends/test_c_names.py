@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+import sympy
 from names import ROWS
 
 import symgrad as sg
@@ -92,6 +93,12 @@ def test_a_keyword_is_refused_in_c_alone(text, what):
     with pytest.raises(UnsupportedError, match=f"{what} is a keyword of C. Choose another name for this"):
         sg.generate(declared, to="c", check=False)
     assert sg.generate(declared, to="numpy", check=False)
+
+
+def test_a_keyword_of_python_is_none_of_c():
+    symbols = sympy.symbols("lambda x")
+    report = sg.check(sg.from_sympy("scaled", symbols, symbols[0] * symbols[1] ** 2), to="c")
+    assert report.ok, report
 
 
 def test_a_function_called_as_a_header_is_refused():

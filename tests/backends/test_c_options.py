@@ -25,6 +25,10 @@ SINGLE = {
     "a mask": "f(x[n], keep[n]: bool)[i] = where(keep[i], x[i]**2, 0) + keep[i]*x[i]",
     "sorting": "f(x[n], w[n]): y[i] = x[i]*w[i]; s = sort(y); out = sum[i](i*s[i])",
     "a workspace": "f(x[n,n], w[n,n])[i,j] = sum[k](exp(x[i,k])*w[k,j])",
+    "states whose rounding may leave the range": (
+        "f(u[6], a, b, k): q[0] = a; w[0] = b; q[t+1] = q[t] + w[t]/20; w[t+1] = w[t] - (u[t]*cos(q[t]) + "
+        "w[t]**2*cos(q[t])*sin(q[t])/20 + 10*sin(q[t]))/(10 + sin(q[t])**2); out = k*w[6]**2"
+    ),
 }
 
 

@@ -337,6 +337,8 @@ CHECKED = [  # printed, and checked in full
     ("x[n], c[k]", "return np.polyval(c, x)"),
     ("x[n,m]", "y = np.zeros((x.shape[0], x.shape[1] + 1))\n    y[:, 1:] = x\n    return y"),
     ("x[n], f[4]", "return np.interp(x, np.linspace(-2, 2, 4), f)"),
+    ("x[n], at[k], f[k]", "return np.interp(x, at, f)"),  # of `at` that does not rise NumPy says nothing
+    ("x[n], at[k]", "return x*np.searchsorted(at, x) + np.digitize(x, bins=at)"),
     ("x[3]", "T = np.eye(4)\n    T[:3, 3] = x\n    T[0, 1] = x[0]*x[1]\n    return A @ T[:3] @ T"),
     ("x, y, a=2.0", "return math.sin(x)*max(x, y)**a"),
 ]

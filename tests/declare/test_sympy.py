@@ -100,6 +100,12 @@ def test_twins_of_operators_come_back(row: Any) -> None:
     assert sympy.simplify(to_sympy(body, SYMBOLS) - twin) == 0
 
 
+def test_inputs_are_real_whatever_sympy_assumes() -> None:
+    u = sympy.Symbol("u")
+    (equation,) = from_sympy("f", [u], sympy.re(sympy.exp(sympy.I * u)) + sympy.conjugate(u) + sympy.frac(u)).statements
+    assert show(equation.body) == "cos(u[...]) * exp(0) + u[...] + (u[...] - floor(u[...]))"
+
+
 def test_symbols_are_made_real() -> None:
     body = from_sympy("f", [x, y], [x * y]).statements[0].body
     assert to_sympy(body) == x * y
@@ -182,5 +188,21 @@ def test_inputs_that_are_refused() -> None:
         from_sympy("f", [x, x], [x])
     with pytest.raises(DeclarationError, match="has no name"):
         from_sympy("f", [sympy.Matrix([x, y])], [x])
-    with pytest.raises(DeclarationError, match="neither a symbol nor a matrix"):
+    with pytest.raises(DeclarationError, match=r"neither a symbol nor a matrix of symbols.$"):
         from_sympy("f", [x + y], [x])
+    with pytest.raises(DeclarationError, match=r"neither a symbol nor a matrix of symbols. Sizes .* sg.parse"):
+        from_sympy("f", [sympy.IndexedBase("u", shape=(Z,))], [x])
+    with pytest.raises(DeclarationError, match=r"need numbers here. Sizes .* sg.parse"):
+        from_sympy("f", [sympy.MatrixSymbol("A", Z, Z)], [x])
+
+
+def test_functions_of_time_are_inputs_at_one_time() -> None:
+    t, g = sympy.symbols("t g")
+    q = sympy.Function("q")(t)
+    function = from_sympy("swing", [q, q.diff(t), g], [-g * sympy.sin(q) - q.diff(t) ** 2])
+    assert function.inputs == ("q", "qd", "g")
+    assert str(function).splitlines()[1].strip() == "out[...] = -qd[...]**2 - g[...] * sin(q[...])"
+    named = from_sympy("f", {"angle": q, "acceleration": q.diff(t, 2)}, [q * q.diff(t, t)])
+    assert named.inputs == ("angle", "acceleration")
+    with pytest.raises(DeclarationError, match=r"Derivative\(q\(t\), t\) is no input. Put it .* where it is qd"):
+        from_sympy("f", [q], [q.diff(t)])

@@ -445,14 +445,21 @@ def test_a_long_line_is_shown_around_the_place() -> None:
 def test_ranges_and_recurrences_are_refused_by_the_draft() -> None:
     with pytest.raises(ShapeError, match="two sizes"):
         parse("f(x[n,m])[i] = x[i,i]")
-    with pytest.raises(ShapeError, match="nothing tells how far"):
+    with pytest.raises(ShapeError, match=r"nothing tells how far the index i .*for an n of yours: out\[i:n\] = "):
         parse("f(x[n])[i] = 3")
+    with pytest.raises(ShapeError, match=r"nothing tells how far .*: h\[\(t:n\) \+ 1\] = \.\.\. in text"):
+        parse("f(x[n]): h[0] = x[0]; h[t+1] = 2*h[t]")
     with pytest.raises(ShapeError, match="nothing tells how long axis 0 of y"):
         parse("f(x[n], t[n]: int): y[t[i]] += x[i]")
     with pytest.raises(ShapeError, match="past the end of its axis"):
         parse("f(x[n]): y[i:2] = x[i]; y[2] = 1")
     with pytest.raises(UnsupportedError, match="computed from itself"):
         parse("f(x[n]): h[0] = x[0]; h[t+1] = h[2*t] + x[t]")
+
+
+def test_a_state_goes_as_far_as_its_other_parts() -> None:
+    function = parse("f(u[n], a[2]): s[0,j] = a[j]; s[t+1,0] = s[t,0] + s[t,1]; s[t+1,1] = s[t,1] + u[t]; out = s[n,0]")
+    assert "s[(t:n) + 1,0]" in str(function)
 
 
 LIMITS = {

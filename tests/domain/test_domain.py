@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
 import pytest
 
 from symgrad.domain import Affine, Domain, Facts, Opaque, alternatives
@@ -223,3 +225,10 @@ def test_a_long_conjunction_is_read_in_a_loop():
     body: Expr = conjunction(lt(i, n + number) for number in range(300))
     assert len(conjuncts(body)) == 300
     assert over({i: n}).holds(body)
+
+
+def test_of_conditions_in_conditions_few_alternatives_are_asked_for():
+    """Of a part at a time there are 2**40 ways to stand at one of 40 places or not."""
+    part = reduce(partial(apply, "or"), (conjunction([apply("eq", i, 3 * k), lt(j, k)]) for k in range(40)))
+    assert len(over({i: n, j: n}, part).opaque) == 1
+    assert len(alternatives(part, FACTS).first(3)) == 3 and alternatives(part, FACTS).only is None

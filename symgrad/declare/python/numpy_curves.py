@@ -18,6 +18,8 @@ from .scope import inside
 from .subscripts import selected
 from .values import Traced, is_condition, traced, written
 
+RISING = {"interp": ("xp", 1), "digitize": ("bins", 1), "searchsorted": ("a", 0)}  # the argument that rises, its place
+
 _add, _sub, _mul, _div, _pow = (partial(elementwise, op) for op in ("add", "sub", "mul", "div", "pow"))
 
 

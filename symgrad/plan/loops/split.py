@@ -208,8 +208,8 @@ def _cuts(condition: Expr, i: Index, turns: Domain, before: Domain) -> tuple[lis
     them; None if it is no limit. They are computed `before` the loop: what divides there must be known there."""
     facts = turns.of_points().facts
     for holds in (True, False):
-        ways = alternatives(condition, facts, holds)
-        if len(ways) != 1 or len(ways[0]) != 1 or not isinstance(atom := ways[0][0], Affine) or atom.relation == NE:
+        only = alternatives(condition, facts, holds).only or ()
+        if len(only) != 1 or not isinstance(atom := only[0], Affine) or atom.relation == NE:
             continue
         step, rest = atom.form.split(i)
         sign = before.of_points().facts.sign(step)

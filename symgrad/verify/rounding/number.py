@@ -247,8 +247,8 @@ def rounded(value: Any, err: float, own: float) -> Number:
     size = abs(to_float(raw))
     if err or raw[3] > now.bits or own > 1.0:
         err += own * size
-    if size > now.huge or err != err or size == INF:
-        err = INF if size > now.huge or err != err else err
+    if not size + err * now.unit <= now.huge:  # floating point may leave the range, or there is no number
+        err = err if size != size and err == err else INF
         if raw[2] + raw[3] > REACH:
             value, err, now.notes.beyond = mp.sign(value) * mp.inf, INF, True
     elif size < now.tiny and raw[1]:
