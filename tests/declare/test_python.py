@@ -11,7 +11,7 @@ import pytest
 from mathematics import interpret
 
 import symgrad.declare as sg
-from symgrad import library
+from symgrad import generate, library
 from symgrad.errors import DeclarationError, ShapeError, SymgradError, UnsupportedError
 from symgrad.expr import show
 from symgrad.ir import Function
@@ -589,6 +589,16 @@ def test_what_is_overwritten_keeps_its_name():
 
     names = [line.split("[")[0].strip() for line in str(steps.function).splitlines()[1:]]
     assert names == ["u_2", "u_3", "w_u_3", "v", "v_2", "out"]
+
+
+def test_what_is_written_twice_is_computed_once():
+    @sg.function
+    def gain(p: sg.Tensor["n n"], h: sg.Tensor["m n"], r: sg.Tensor["m m"]):
+        s = h @ p @ h.T + r
+        return np.linalg.solve(s, h @ p)
+
+    text = generate(gain, check=False)["gain_numpy.py"]
+    assert text.split("def backward")[0].count("= h @ p\n") == 1
 
 
 def test_a_chain_of_operations_takes_linear_time() -> None:

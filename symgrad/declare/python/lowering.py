@@ -170,6 +170,7 @@ class Lowering:
         if word and node.serial not in self.names:
             self.asked[node.serial] = self.calls.get(node.serial) or word
             self.names[node.serial] = self._fresh(self.asked[node.serial])
+            self.made_up.add(node.serial)
 
     def _number_in_order(self) -> None:
         """What asked for one name has it with numbers in the order of the equations: u_2, u_3, ... of a loop."""
@@ -192,6 +193,7 @@ class Lowering:
         self.unsqueezed.add(node.serial)
         if node.serial not in self.names:
             self.names[node.serial] = self._fresh(_word(node) or ("product" if node.matmul else "operand"))
+            self.made_up.add(node.serial)
 
     def _source(self, node: Node) -> Value | None:
         """The reduction that `node` shows as it is, all of it, but for axes of extent 1."""
@@ -278,7 +280,8 @@ class Lowering:
         kind = node.kind if over else "sum"
         if kind == "mean":
             kind, written = "sum", written / product(over.values())
-        self.draft.define(name, subscripts, written, extents, shape=[e for _, e in kept], reduce=kind)
+        named = node.serial not in self.made_up
+        self.draft.define(name, subscripts, written, extents, shape=[e for _, e in kept], reduce=kind, named=named)
         self.done[node.key] = (node.formals, ref(name, *standing))
 
     def _hoisted(self, node: Value) -> None:
