@@ -362,7 +362,7 @@ def test_what_loses_fewer_bits_is_taken(body):
 STEPS = {  # what is written in steps, and forward without cancellation
     "e[i] = exp(x[i]); out[i] = log(1 + e[i])": "out[i] = softplus(x[i])",
     "e[i] = exp(x[i]); out[i] = e[i] - 1": "out[i] = expm1(x[i])",
-    "c[i] = cos(x[i]); out[i] = (1 - c[i])/x[i]**2": "out[i] = versin(x[i]) / x[i]**2",
+    "c[i] = cos(x[i]); out[i] = (1 - c[i])/x[i]**2": "out[i] = (1 - cos(x[i])) / x[i]**2",  # a series near 0
     "d[i] = x[i]*x[i] + r**2; out[i] = sqrt(d[i])": "out[i] = hypot(x[i], r)",
     "q[i] = 1 - x[i]; out[i] = x[i]*log(x[i]) + q[i]*log(q[i])": """q[i] = 1 - x[i]
         out[i] = x[i] * log(x[i]) + q[i] * log1p(-x[i])""",

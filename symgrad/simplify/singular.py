@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from ..expr import (
     ONE,
@@ -96,6 +96,7 @@ def _with_filled(
     parts: dict[object, tuple[Tensor, Equation, Ref]] = {}  # what locals are over something, by what they compute
     before: dict[Equation, list[Equation]] = {}
 
+    @cache
     def meaning(r: Ref) -> Expr | None:
         """What an element of a local is computed by."""
         e = own.get(r.name)
@@ -174,6 +175,7 @@ class _Filling:
         part: Callable[[str, Expr], Expr] = lambda name, body: body,
     ) -> None:
         self.numbers, self.square, self.never, self.meaning, self.part = numbers, square, never, meaning, part
+        self.further: dict[tuple[Expr, Expr | None], Expr] = {}
 
     def __call__(self, root: Expr, sums: bool = True) -> Expr:
         if not is_short(root, LARGE):
@@ -361,13 +363,19 @@ class _Filling:
     def _function(self, u: Expr, node: Expr) -> Expr | None:
         """`node` as a formula of X in place of u, of what locals are computed by, too."""
         found = _function_of(u, node)
-        while found is None and is_short(node, LARGE):
-            known: dict[Expr, Expr] = {r: m for r in refs(node) if r is not u and (m := self.meaning(r)) is not None}
-            if not known:
-                break
-            node = substitute(node, known)
-            found = _function_of(u, node)
+        if found is None:
+            but = u if isinstance(u, Ref) and self.meaning(u) is not None else None
+            while found is None and (further := self._written_out(node, but)) is not node:
+                node = further
+                found = _function_of(u, node)
         return found
+
+    def _written_out(self, node: Expr, but: Expr | None) -> Expr:
+        """`node` with what the locals in it are computed by, but for one; itself where there is none, or it is long."""
+        if (node, but) not in self.further:
+            known: dict[Expr, Expr] = {r: m for r in refs(node) if r is not but and (m := self.meaning(r)) is not None}
+            self.further[node, but] = substitute(node, known) if known and is_short(node, LARGE) else node
+        return self.further[node, but]
 
     def _at_origin(self, body: Expr, u: Expr) -> Expr | None:
         if not is_removable(body) or self.never(u) and not loses(body, ORIGIN):
