@@ -39,7 +39,7 @@ from ..precision.search import operations
 from ..records import replace
 from .domain import in_domain
 from .exponentials import by_exponentials
-from .inlined import Inlined, Level
+from .inlined import Inlined
 from .normalised import with_normalised
 from .singular import filled_quotients, with_filled
 from .softmax import softmax
@@ -268,34 +268,37 @@ def _with_fewest_lost(function: Function) -> Function:
     inlined, sources = Inlined(function), _Sources(function, scaled)
     statements = []
     for e in function.statements:
-        levels = [] if e.matrix is not None else [w for w in inlined.levels(e.body) if sources.apart(e, w.body)]
-        if levels:
-            form = _with_fewest(e, levels, inlined, scaled)
-            if form is not e.body:
-                guarded = e.guarded or unguarded(form) is not form and unguarded(e.body) is e.body
-                e = replace(e, body=form, guarded=guarded)
-                inlined.becomes(e)
+        left = e.matrix is not None or inlined.is_step(e)
+        form = e.body if left else _with_fewest(e, inlined, sources, scaled)
+        if form is not e.body:
+            guarded = e.guarded or unguarded(form) is not form and unguarded(e.body) is e.body
+            e = replace(e, body=form, guarded=guarded)
+            inlined.becomes(e)
         statements.append(e)
     return replace(function, statements=tuple(statements))
 
 
-def _with_fewest(e: Equation, levels: Sequence[Level], inlined: Inlined, scaled: frozenset[str]) -> Expr:
+def _with_fewest(e: Equation, inlined: Inlined, sources: _Sources, scaled: frozenset[str]) -> Expr:
     """The best form of an equation with more and more steps before it written out: of the fewest steps with which it
     loses no more."""
-    last = levels[-1]
+    levels = inlined.levels(e.body)
+    last, deepest = None, 0
     forms: dict[Expr, Expr] = {}  # with all steps written out, and in the words of the equation
-    for level in reversed(levels):
-        found = better(level.body, scaled, level.words)
-        spoken = None if found is None else substitute(found, level.words)
-        fits = spoken is not None and (not level.words or operations(spoken) <= inlined.steps(e, refs(spoken)) + MORE)
-        form = filled_quotients(found if found is not None and fits else level.body, scaled)  # some are quotients now
-        if form is not level.body:
-            forms[inlined.further(form, last.depth - level.depth)] = substitute(form, level.words)
+    for depth, body in reversed([*enumerate(levels)]):
+        if not sources.apart(e, body):
+            continue
+        last, deepest = (body, depth) if last is None else (last, deepest)
+        found = better(body, scaled)
+        words = {} if found is None else inlined.called(levels[: depth + 1])
+        found = better(body, scaled, words) if words else found
+        spoken = None if found is None else substitute(found, words)
+        fits = spoken is not None and (not words or operations(spoken) <= inlined.steps(e, refs(spoken)) + MORE)
+        form = filled_quotients(found if found is not None and fits else body, scaled)  # some are quotients only now
+        if form is not body:
+            forms[inlined.further(form, deepest - depth)] = substitute(form, words)
         if found is None:
             break
-    if not forms:
-        return e.body
-    return forms[fewest([*reversed(forms)], last.body, scaled)]
+    return e.body if last is None or not forms else forms[fewest([*reversed(forms)], last, scaled)]
 
 
 class _Sources:

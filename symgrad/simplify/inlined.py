@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from ..expr import Expr, is_short, operator, refs, substitute
 from ..ir import Equation, Function, Role
 from ..precision.search import LARGEST, operations
-from ..records import dataclass
 
 STEPS = LARGEST // 2  # nodes of a formula that is written in several steps: a search of more takes a second
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """A formula with `depth` steps before it written out; `words` has how what these compute is called."""
-
-    depth: int
-    body: Expr
-    words: Mapping[Expr, Expr]
 
 
 class Inlined:
@@ -30,7 +20,7 @@ class Inlined:
         self.locals = {n: e for n, e in function.elementwise.items() if function.table[n].role != Role.INPUT}
         self.writers = function.writers
         self.readers = Counter(name for e in function.statements for name in {r.name for r in e.reads})
-        self.readers.update(function.outputs)
+        self.readers.update(dict.fromkeys(function.outputs, 2))  # the caller is no step
 
     def __call__(self, body: Expr) -> Expr:
         while is_short(body, LARGEST):
@@ -58,17 +48,18 @@ class Inlined:
                 called |= {own: r} | ({own.args[0]: -r} if operator(own) == "neg" else {})
         return called
 
-    def levels(self, body: Expr) -> list[Level]:
+    def levels(self, body: Expr) -> list[Expr]:
         """A formula with more and more of the steps before it written out."""
         bodies = [body]
         while (further := self.once(bodies[-1])) is not bodies[-1] and (len(bodies) < 2 or is_short(further, STEPS)):
             bodies.append(further)
-        found = []
-        for depth, whole in enumerate(bodies):
-            words: dict[Expr, Expr] = {}
-            for before in range(depth):
-                words |= self.words(bodies[before], whole=partial(self.further, times=depth - before))
-            found.append(Level(depth, whole, words))
+        return bodies
+
+    def called(self, bodies: Sequence[Expr]) -> dict[Expr, Expr]:
+        """What names stand for in the last of such formulas."""
+        found: dict[Expr, Expr] = {}
+        for before, body in enumerate(bodies[:-1]):
+            found |= self.words(body, whole=partial(self.further, times=len(bodies) - 1 - before))
         return found
 
     def further(self, body: Expr, times: int) -> Expr:
@@ -77,10 +68,20 @@ class Inlined:
             body = self.once(body)
         return body
 
+    def is_step(self, e: Equation) -> bool:
+        """Whether an equation goes on from others, and one goes on from it: the last of them writes all out."""
+        before = any(r.name in self.locals for r in e.reads)
+        return before and e.target in self.locals and self.readers[e.target] == 1
+
     def steps(self, e: Equation, kept: Collection[Expr] = ()) -> int:
         """The operations of an equation, and of what is computed for it alone and not `kept`."""
-        gone = (r for r in e.reads if r.name in self.locals and self.readers[r.name] == 1 and r not in kept)
-        return operations(e.body) + sum(self.steps(self.locals[r.name]) for r in gone)
+        count, left = 0, [e]
+        while left:
+            own = left.pop()
+            gone = (r for r in own.reads if r.name in self.locals and self.readers[r.name] == 1 and r not in kept)
+            left += [self.locals[r.name] for r in gone]
+            count += operations(own.body)
+        return count
 
     def becomes(self, e: Equation) -> None:
         """An equation has another form, in which its readers know it."""
