@@ -268,8 +268,7 @@ def _with_fewest_lost(function: Function) -> Function:
     inlined, sources = Inlined(function), _Sources(function, scaled)
     statements = []
     for e in function.statements:
-        left = e.matrix is not None or inlined.is_step(e)
-        form = e.body if left else _with_fewest(e, inlined, sources, scaled)
+        form = e.body if e.matrix is not None else _with_fewest(e, inlined, sources, scaled)
         if form is not e.body:
             guarded = e.guarded or unguarded(form) is not form and unguarded(e.body) is e.body
             e = replace(e, body=form, guarded=guarded)
@@ -281,7 +280,7 @@ def _with_fewest_lost(function: Function) -> Function:
 def _with_fewest(e: Equation, inlined: Inlined, sources: _Sources, scaled: frozenset[str]) -> Expr:
     """The best form of an equation with more and more steps before it written out: of the fewest steps with which it
     loses no more."""
-    levels = inlined.levels(e.body)
+    levels = inlined.levels(e.body, inlined.is_step(e))
     last, deepest = None, 0
     forms: dict[Expr, Expr] = {}  # with all steps written out, and in the words of the equation
     for depth, body in reversed([*enumerate(levels)]):

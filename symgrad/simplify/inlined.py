@@ -48,11 +48,13 @@ class Inlined:
                 called |= {own: r} | ({own.args[0]: -r} if operator(own) == "neg" else {})
         return called
 
-    def levels(self, body: Expr) -> list[Expr]:
-        """A formula with more and more of the steps before it written out."""
+    def levels(self, body: Expr, one: bool) -> list[Expr]:
+        """A formula with more and more of the steps before it written out, or with `one` alone."""
         bodies = [body]
         while (further := self.once(bodies[-1])) is not bodies[-1] and (len(bodies) < 2 or is_short(further, STEPS)):
             bodies.append(further)
+            if one:
+                break
         return bodies
 
     def called(self, bodies: Sequence[Expr]) -> dict[Expr, Expr]:
@@ -69,7 +71,7 @@ class Inlined:
         return body
 
     def is_step(self, e: Equation) -> bool:
-        """Whether an equation goes on from others, and one goes on from it: the last of them writes all out."""
+        """Whether an equation goes on from others, and one goes on from it: the last of them writes out all."""
         before = any(r.name in self.locals for r in e.reads)
         return before and e.target in self.locals and self.readers[e.target] == 1
 
