@@ -14,6 +14,7 @@ What `pip` and `pytest` do is not tried here: continuous integration runs those.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import shlex
@@ -172,7 +173,8 @@ def compared(path: Path, folder: Path, update: bool) -> None:
     if update and LOOSE.sub("", filled) != LOOSE.sub("", text):
         path.write_text(filled, encoding="utf-8")
         return
-    assert LOOSE.sub("worst error ... ulps", text) == LOOSE.sub("worst error ... ulps", filled)
+    shown, given = (LOOSE.sub("worst error ... ulps", page).splitlines() for page in (text, filled))
+    assert shown == given, "\n".join(difflib.unified_diff(shown, given, "shown", "given", lineterm="", n=1))
 
 
 def missing(text: str) -> list[str]:

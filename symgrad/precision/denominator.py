@@ -1,13 +1,15 @@
-"""Formulas over a common denominator, with the numerator multiplied out and in factors; SymPy finds the form."""
+"""Formulas over a common denominator, with the numerator multiplied out and in factors; FLINT finds the form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from ..expr import (
     ONE,
+    ZERO,
     Apply,
     Const,
     Expr,
@@ -26,7 +28,7 @@ from ..expr import (
     values,
     without_sign,
 )
-from ..later import sympy
+from ..numerics.quotients import Polynomial, Quotient, by_power, of_used, ring, with_square
 from ..ops import OPS
 
 MANY = 300  # terms of a polynomial that is not multiplied out
@@ -36,42 +38,61 @@ LOGARITHMS = frozenset({"log", "log_ratio"})  # of which an exponential is known
 
 
 class _Atoms:
-    """What SymPy sees: symbols for whatever is not arithmetic, and the relations between them.
+    """What FLINT sees: symbols for whatever is not arithmetic, and the relations between them.
 
     words  "ratios": quotients of which a power is taken are symbols too, (s/r)**12 stays a power; "exponentials":
            expm1(u) is exp(u) - 1, and sums are written in powers of exp(u)
     """
 
-    def __init__(self, words: str) -> None:
-        self.words = words
-        self.symbols: dict[Expr, sympy.Symbol] = {}
-        self.nodes: dict[sympy.Symbol, Expr] = {}  # as first met
-        self.squares: list[tuple[sympy.Symbol, sympy.Expr]] = []  # (r, D) with r**2 = D
-        self.sums: dict[sympy.Expr, Expr] = {}  # how the sums below the line were written
+    def __init__(self, body: Expr, words: str) -> None:
+        self.body, self.words = body, words
+        nodes = values(body)
+        self.ring = ring([f"a{k}" for k in range(2 * len(nodes))])  # each node, and a root or an exponential of it
+        self.symbols: dict[Expr, int] = {}
+        self.nodes: list[Expr] = []  # as first met
+        self.squares: list[tuple[int, Quotient]] = []  # (r, D) with r**2 = D
+        self.sums: dict[str, Expr] = {}  # how the sums below the line were written
         self.asked: set[Expr] = set()  # exponents of which it is being asked whether another exponential tells them
+        self.done: dict[Expr, Quotient] = {}
+        for node in sorted((n for n in nodes if operator(n) == "exp"), key=size):  # the simplest first
+            self._power_of_e(node.args[0])
+        self.whole = self.read(body)
 
-    def symbol(self, node: Expr) -> sympy.Symbol:
+    def symbol(self, node: Expr) -> Quotient:
         if node.key not in self.symbols:
-            self.symbols[node.key] = sympy.Symbol(f"a{len(self.symbols)}")
-            self.nodes[self.symbols[node.key]] = node
-        return self.symbols[node.key]
+            self.symbols[node.key] = len(self.nodes)
+            self.nodes.append(node)
+        return Quotient(self.ring.gen(self.symbols[node.key]))
 
-    def read(self, root: Expr) -> sympy.Expr:
-        done: dict[Expr, sympy.Expr] = {}
-        nodes = values(root)
-        if not self.nodes:  # of exponentials, the simplest first
-            for node in sorted((n for n in nodes if operator(n) == "exp"), key=size):
-                self._power_of_e(node.args[0])
-        for node in nodes:
-            done[node] = self.symbol(node) if isinstance(node, Ref) else self._read(node, done)
-        return done[root]
+    def number(self, value: Fraction | int) -> Quotient:
+        return Quotient(self.ring.constant(1) * value.numerator / value.denominator)
 
-    def _read(self, node: Expr, done: Mapping[Expr, sympy.Expr]) -> sympy.Expr:
-        args = [done[a] for a in node.args]
-        if isinstance(node, Const):
-            return self.symbol(node) if node.text is not None else sympy.Rational(*node.value.as_integer_ratio())
+    def read(self, root: Expr) -> Quotient:
+        read = {*values(root, closed=self._closed)} - self.done.keys()
+        for node in values(root):
+            if node in read:
+                self.done[node] = self._read(node)
+            elif isinstance(node, Ref):
+                self.symbol(node)
+        return self.done[root]
+
+    def _closed(self, node: Expr) -> bool:
+        return not _inside(node, ROOTS) or self._is_ratio(node)
+
+    def _is_ratio(self, node: Expr) -> bool:
+        """Whether it is a power of a quotient that is a symbol."""
+        if self.words != "ratios" or operator(node) != "pow" or operator(node.args[0]) != "div":
+            return False
+        return is_exact(node.args[1]) and value_of(node.args[1]).denominator == 1
+
+    def _read(self, node: Expr) -> Quotient:
+        if is_exact(node):
+            return self.number(value_of(node))
         if not isinstance(node, Apply):
             return self.symbol(node)
+        if self._is_ratio(node):
+            return self.symbol(node.args[0]) ** value_of(node.args[1]).numerator
+        args = [] if self._closed(node) else [self.done[a] for a in node.args]
         match node.op:
             case "add":
                 return args[0] + args[1]
@@ -80,17 +101,15 @@ class _Atoms:
             case "mul":
                 return args[0] * args[1]
             case "div":
-                self._remember(node.args[1], done)
+                self._remember(node.args[1])
                 return args[0] / args[1]
             case "neg":
                 return -args[0]
-            case "pow" if isinstance(node.args[1], Const) and node.args[1].text is None:
-                exponent = node.args[1].value
-                if exponent.denominator == 1:
-                    whole = self.words == "ratios" and operator(node.args[0]) == "div"
-                    return (self.symbol(node.args[0]) if whole else args[0]) ** int(exponent)
-                if exponent.denominator == 2:
-                    return self._root(apply("sqrt", node.args[0]), args[0]) ** exponent.numerator
+            case "pow" if args:
+                exponent = value_of(node.args[1])
+                whole = exponent.denominator == 1
+                base = args[0] if whole else self._root(apply("sqrt", node.args[0]), args[0])
+                return base**exponent.numerator
             case "sqrt":
                 return self._root(node, args[0])
             case "hypot":
@@ -104,90 +123,107 @@ class _Atoms:
             case "exp":
                 return self._power_of_e(node.args[0])
             case "expm1" if self.words == "exponentials":
-                return self._power_of_e(node.args[0]) - 1
+                return self._power_of_e(node.args[0]) - self.number(1)
         return self.symbol(node)
 
-    def _remember(self, node: Expr, done: Mapping[Expr, sympy.Expr]) -> None:
+    def _remember(self, node: Expr) -> None:
         for factor in factors(node)[0]:
             plain, _ = base_of(factor)
-            if done[plain].is_Add:
-                self.sums[sympy.expand(done[plain])] = plain
-                self.sums[sympy.expand(-done[plain])] = -plain
+            found = self.done.get(plain)
+            if found is not None and found.below.is_one():
+                self.sums[str(found.above)] = plain
+                self.sums[str(-found.above)] = -plain
 
-    def _root(self, node: Expr, square: sympy.Expr) -> sympy.Symbol:
+    def _root(self, node: Expr, square: Quotient) -> Quotient:
         new = node.key not in self.symbols
-        symbol = self.symbol(node)
+        root = self.symbol(node)
         if new:
-            self.squares.append((symbol, square))
-        return symbol
+            self.squares.append((self.symbols[node.key], square))
+        return root
 
-    def _power_of_e(self, exponent: Expr) -> sympy.Expr:
+    def _power_of_e(self, exponent: Expr) -> Quotient:
         """exp(u) as a power of an exponential that is there already: exp(-t) is 1/exp(t); times what is told by the
         logarithms in u: exp(v - log(k)) is exp(v)/k."""
-        there = [(n, s) for n, s in self.symbols.items() if isinstance(n, Apply) and n.op == "exp"]
-        for node, symbol in there:
+        there = [n for n in self.symbols if operator(n) == "exp"]
+        for node in there:
             ratio = _ratio(exponent, node.args[0])
             if ratio is not None:
-                return symbol**ratio
+                return self.symbol(node) ** ratio
         if exponent not in self.asked:  # it is, where the other one's exponent speaks of exp(exponent)
             self.asked.add(exponent)
-            ways = ((s, self._exponential(self.read(exponent) - self.read(n.args[0]))) for n, s in there)
-            found = next((symbol * told for symbol, told in ways if told is not None), None)
+            ways = ((n, self._exponential(exponent, n.args[0])) for n in there)
+            found = next((self.symbol(n) * told for n, told in ways if told is not None), None)
             self.asked.remove(exponent)
             if found is not None:
                 return found
         return self.symbol(apply("exp", exponent))
 
-    def _exponential(self, difference: sympy.Expr) -> sympy.Expr | None:
-        """exp of a sum of logarithms, each so many times as a whole number says, and of what exp is there of."""
-        logarithms = {s: _inside(n) for s, n in self.nodes.items() if operator(n) in LOGARITHMS}
-        if logarithms.keys().isdisjoint(difference.free_symbols):
+    def _exponential(self, exponent: Expr, other: Expr) -> Quotient | None:
+        """exp(exponent - other), of a sum of logarithms, each so many times as a whole number says, and of what exp is
+        there of."""
+        if max(_terms(exponent), _terms(other)) >= MANY:
             return None
-        parts = sympy.fraction(sympy.together(difference))
+        difference, told = self.read(exponent) - self.read(other), self.number(1)
         for symbol, square in reversed(self.squares):
-            parts = tuple(sympy.rem(sympy.expand(part), symbol**2 - square, symbol) for part in parts)
-        found = sympy.expand(sympy.cancel(parts[0] / parts[1]))
-        told, rest = sympy.Integer(1), sympy.Integer(0)
-        for term in sympy.Add.make_args(found):
-            times, symbol = term.as_coeff_Mul()
-            if times.is_Integer and symbol in logarithms:
-                told *= self.read(logarithms[symbol]) ** times
-            else:
-                rest += term
-        if rest == 0:
+            difference = with_square(difference.above, symbol, square) / with_square(difference.below, symbol, square)
+        logarithms = [k for k in difference.symbols() if operator(self.nodes[k]) in LOGARITHMS]
+        for k in logarithms:
+            times = Quotient(dict(by_power(difference.above, k)).get(1, self.ring.constant(0)), difference.below)
+            if (whole := _whole(times)) is not None:
+                above, *below = self.nodes[k].args
+                inside = self.read(above)
+                for node in below:
+                    inside = inside / self.read(node)
+                told = told * inside**whole
+                difference = difference - times * self.symbol(self.nodes[k])
+        if not logarithms:
+            return None
+        if difference.above.is_zero():
             return told
-        for node, symbol in self.symbols.items():
-            if isinstance(node, Apply) and node.op == "exp":
-                times = sympy.cancel(rest / self.read(node.args[0]))
-                if times in (1, -1):
-                    return told * symbol**times
+        for node in list(self.symbols):
+            if operator(node) == "exp" and _terms(node.args[0]) < MANY:
+                ratio = _whole(difference / self.read(node.args[0]))
+                if ratio in (1, -1):
+                    return told * self.symbol(node) ** ratio
         return None
 
-    def write(self, found: sympy.Poly) -> Expr:
+    def write(self, found: Polynomial) -> Expr:
         """A polynomial as an expression, its terms in the order in which the symbols were met."""
-        known = self.sums.get(found.as_expr())
+        known = self.sums.get(str(found))
         if known is not None:
             return known
-        for symbol in found.gens if self.words == "exponentials" else ():
-            if operator(self.nodes[symbol]) == "exp" and found.degree(symbol) and len(found.gens) > 1:
-                others = [g for g in found.gens if g != symbol]
-                parts = [
-                    (self.write(sympy.Poly(part, *others)), self.nodes[symbol] ** int(power))
-                    for (power,), part in sympy.Poly(found.as_expr(), symbol).terms()
-                ]
-                return total(part * power for part, power in parts)
+        nodes = [self.nodes[int(name[1:])] for name in found.context().names()]
+        used = [k for k, degree in enumerate(found.degrees()) if degree]
+        for k in used if self.words == "exponentials" and len(used) > 1 else ():
+            if operator(nodes[k]) == "exp":
+                return total(self.write(part) * nodes[k] ** power for power, part in by_power(found, k))
         terms = []
         for powers, number in found.terms():
-            factors = [self.nodes[g] ** int(p) for g, p in zip(found.gens, powers, strict=True) if p]
-            value = const(Fraction(int(number.p), int(number.q)))
-            terms.append(value * product(factors) if value is not ONE else product(factors))
+            term = product([node**power for node, power in zip(nodes, powers, strict=True) if power])
+            value = const(_fraction(number))
+            terms.append(value * term if value is not ONE else term)
         return total(sorted(terms, key=lambda t: operator(t) == "neg"))
 
 
-def _inside(logarithm: Expr) -> Expr:
-    """What it is the logarithm of."""
-    above, *below = logarithm.args
-    return above / product(below)
+def _fraction(number: Any) -> Fraction:
+    """A number of FLINT's."""
+    return Fraction(int(number.p), int(number.q))
+
+
+def _whole(found: Quotient) -> int | None:
+    """The whole number that it is."""
+    if not found.below.is_one() or not found.above.is_constant():
+        return None
+    number = found.above.leading_coefficient() if not found.above.is_zero() else 0
+    return int(number) if number == int(number) else None
+
+
+def _inside(node: Expr, known: Collection[str]) -> tuple[Expr, ...]:
+    """What it is arithmetic on, or a `known` operator of."""
+    if operator(node) == "pow":
+        exponent = node.args[1]
+        return node.args[:1] if is_exact(exponent) and value_of(exponent).denominator <= 2 else ()
+    return node.args if isinstance(node, Apply) and (OPS[node.op].arithmetic or node.op in known) else ()
 
 
 def _ratio(u: Expr, v: Expr) -> int | None:
@@ -219,18 +255,12 @@ def _terms(body: Expr) -> int:
 
 
 def symbols(body: Expr, known: Collection[str] = ROOTS | POWERS_OF_E) -> dict[Expr, int]:
-    """What stands in `body` that is no arithmetic and no `known` operator, and so is a symbol for SymPy: how often each
+    """What stands in `body` that is no arithmetic and no `known` operator, and so is a symbol for FLINT: how often each
     would stand there if `body` were written out."""
     times = dict.fromkeys(values(body), 0) | {body: 1}
     found: dict[Expr, int] = {}
     for node in reversed(times):
-        args: tuple[Expr, ...] = ()
-        if isinstance(node, Apply) and node.op == "pow":
-            exponent = node.args[1]
-            whole = isinstance(exponent, Const) and exponent.text is None and exponent.value.denominator <= 2
-            args = node.args[:1] if whole else ()
-        elif isinstance(node, Apply) and (OPS[node.op].arithmetic or node.op in known):
-            args = node.args
+        args = _inside(node, known)
         for a in args:
             times[a] += times[node]
         if times[node] and not args and not is_exact(node):
@@ -278,67 +308,57 @@ def _alone(body: Expr) -> int:
 @lru_cache(1024)
 def together(body: Expr, words: str = "") -> Expr | None:
     """`body` over a common denominator, in factors; None if it is too long, or has nothing for the `words` to say."""
-    if not _says(body, words):
-        return None
-    atoms = _Atoms(words)
-    return _fraction(atoms.read(body), atoms, body)
-
-
-def _says(body: Expr, words: str = "") -> bool:
-    """Whether there is something in `body` for the words to say, and not too much."""
-    return any(map(_ASKED[words], values(body))) and _terms(body) < MANY
+    atoms = _read(body, words)
+    return None if atoms is None else _written(atoms.whole, atoms)
 
 
 def in_lowest_terms(body: Expr) -> Expr | None:
     """`body` as a quotient without common factors; roots are symbols, whatever their squares are."""
-    if not _says(body):
-        return None
-    atoms = _Atoms("")
-    whole = atoms.read(body)
-    return _fraction(whole, atoms, body, [root for root, _ in atoms.squares])
+    atoms = _read(body)
+    return None if atoms is None else _written(atoms.whole, atoms, [root for root, _ in atoms.squares])
 
 
 def by_roots(body: Expr) -> Iterator[Expr]:
     """`body` in terms of the roots in it, over a common denominator: of r = sqrt(b**2 - 4*a*c), without c or without a,
     (b**2 - r**2)/(4*a) in the place of c. What is left factors where r is part of the factors."""
-    if not any(operator(n) in ROOTS for n in values(body)) or not _says(body):
+    if not any(operator(n) in ROOTS for n in values(body)) or (atoms := _read(body)) is None:
         return
-    atoms = _Atoms("")
-    whole = atoms.read(body)
     for root, square in atoms.squares:
-        for other in sorted(square.free_symbols - {root}, key=list(atoms.nodes).index):
-            if square.is_polynomial(other) and sympy.degree(square, other) == 1:
-                times = sympy.diff(square, other)
-                found = whole.subs(other, (root**2 - square.subs(other, 0)) / times)
-                if (form := _fraction(found, atoms, body, [root])) is not None:
-                    yield form
+        for other in square.symbols():
+            above = dict(by_power(square.above, other))
+            if other != root and max(above) == 1 and not square.below.degrees()[other]:
+                times, rest = (Quotient(above.get(k, square.above * 0), square.below) for k in (1, 0))
+                found = atoms.whole.with_symbol(other, (atoms.symbol(atoms.nodes[root]) ** 2 - rest) / times)
+                yield _written(found, atoms, [root])
 
 
-def _fraction(found: sympy.Expr, atoms: _Atoms, body: Expr, kept: Sequence[sympy.Symbol] = ()) -> Expr | None:
-    """kept  the roots whose powers stay"""
-    if found.has(sympy.zoo, sympy.nan):  # a quotient by what is 0 everywhere, as the sign of y - y
-        return None
-    whole = sympy.together(found)
-    used = set(whole.free_symbols)
-    for symbol, square in reversed(atoms.squares):
-        used |= square.free_symbols if symbol in used else set()
-    gens = [symbol for symbol in atoms.symbols.values() if symbol in used]  # SymPy nests a list for each
-    if not gens:
+def _read(body: Expr, words: str = "") -> _Atoms | None:
+    """None if there is nothing in `body` for the words to say, or too much, or a quotient by what is 0 everywhere."""
+    if not any(map(_ASKED[words], values(body))) or _terms(body) >= MANY:
         return None
     try:
-        above, below = (sympy.Poly(part, *gens) for part in sympy.fraction(whole))
-        for symbol, square in reversed(atoms.squares):
-            if symbol in kept or symbol not in used:
-                continue
-            if not square.is_polynomial(*gens):
-                return None
-            reduced = sympy.rem(above.as_expr(), symbol**2 - square, symbol)
-            above = sympy.Poly(sympy.expand(reduced), *gens)
-        common = sympy.gcd(above, below)
-        above, below = sympy.quo(above, common), sympy.quo(below, common)
-        return _signed(_factored(above, atoms, [n.key for n in postorder(body)]), _factored(below, atoms))
-    except (sympy.PolynomialError, sympy.polys.polyerrors.BasePolynomialError):
+        return _Atoms(body, words)
+    except ZeroDivisionError:  # the sign of y - y
         return None
+
+
+def _written(found: Quotient, atoms: _Atoms, kept: Collection[int] = ()) -> Expr:
+    """In factors, the numbers first, then what is one term, in the order of the formula, then the sums.
+
+    kept  the roots whose powers stay
+    """
+    for symbol, square in reversed(atoms.squares):
+        if symbol not in kept:
+            found = with_square(found.above, symbol, square) / Quotient(found.below)
+    if found.above.is_zero():
+        return ZERO
+    above, below = of_used(found.above, found.below)
+    (first, others), (last, rest) = above.factor(), below.factor()
+    number = abs(_fraction(first) / _fraction(last))
+    numerator, denominator = (const(Fraction(k)) for k in number.as_integer_ratio())
+    order = [n.key for n in postorder(atoms.body)]
+    above, below = numerator * _product(others, atoms, order), denominator * _product(rest, atoms)
+    return _signed(above if first > 0 else -above, below if last > 0 else -below)
 
 
 def _signed(above: Expr, below: Expr) -> Expr:
@@ -353,35 +373,15 @@ def _signed(above: Expr, below: Expr) -> Expr:
     return -(above / below)
 
 
-def _factored(poly: sympy.Poly, atoms: _Atoms, order: Sequence[Expr] = ()) -> Expr:
-    """A product: first the numbers, in the order given or else in that in which they were met, then the sums."""
-    number, found = _irreducible(poly)
-    value = const(Fraction(int(number.p), int(number.q)))
+def _product(found: Sequence[tuple[Polynomial, int]], atoms: _Atoms, order: Sequence[Expr] = ()) -> Expr:
+    """Of powers of irreducible polynomials: in the order given, or else in that in which their symbols were met."""
 
-    def place(pair: tuple[sympy.Poly, int]) -> tuple[int, int, list[int]]:
-        terms, written = len(pair[0].terms()), atoms.write(pair[0]).key
+    def place(pair: tuple[Polynomial, int]) -> tuple[int, int, list[int]]:
+        terms, written = len(pair[0]), atoms.write(pair[0]).key
         there = order.index(written) if terms == 1 and written in order else len(order)
-        return terms, there, [-x for x in pair[0].LM().exponents]
+        return terms, there, [-x for x in pair[0].monoms()[0]]
 
-    return value * product(_power(atoms.write(f), int(k)) for f, k in sorted(found, key=place))
-
-
-def _irreducible(poly: sympy.Poly) -> tuple[sympy.Rational, list[tuple[sympy.Poly, int]]]:
-    """A number, and the irreducible factors with their powers. What is linear in a symbol, a*x + b, has one that holds
-    it, and those of the common divisor of a and b: SymPy's search in many symbols may take minutes, by chance."""
-    linear = [g for g in poly.gens if poly.degree(g) == 1]
-    if not linear or len(poly.terms()) == 1:
-        number, found = sympy.factor_list(poly)
-        return number, found
-    parts = (sympy.Poly(poly.as_expr().coeff(g), *poly.gens) for g in linear)
-    symbol, above = min(zip(linear, parts, strict=True), key=lambda pair: len(pair[1].terms()))
-    common = sympy.gcd(above, poly.eval(symbol, 0).as_poly(*poly.gens))
-    number, found = _irreducible(common)
-    rest = sympy.quo(poly, common)
-    content, whole = rest.clear_denoms(convert=True)[1].primitive()
-    below = rest.LC() / (content * whole.LC())
-    sign = -1 if whole.LC() < 0 else 1
-    return number * content * below * sign, [(whole * sign, 1), *found]
+    return product(_power(atoms.write(f), k) for f, k in sorted(found, key=place))
 
 
 def _power(base: Expr, k: int) -> Expr:

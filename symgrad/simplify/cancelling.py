@@ -8,8 +8,9 @@ reduction gives is as wrong as it is anyway, and the components of a vector belo
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
-from ..expr import Const, Expr, Index, Ref, operator, operators, ref, substitute, values
+from ..expr import ZERO, Const, Expr, Index, Ref, operator, operators, ref, substitute, transform, values
 from ..ir import Derivative, Function
 from ..numerics.removable import Filled
 from ..precision import better, fewest, has_values
@@ -48,6 +49,7 @@ def with_cancelled(
     of_inputs_first = differences_first(lambda t: isinstance(t, Ref) and t.name in inputs)
     of_double = double_angles()
     statements, changed = [], False
+    nothing = set[str]()  # gradients that turn out to be 0 everywhere
     for e in function.statements:
         if e.target in forward or e.target in sharing or e.matrix is not None:
             statements.append(e)
@@ -89,13 +91,26 @@ def with_cancelled(
             form = first if form is body else substitute(form, shared)
         changed = changed or form is not e.body
         e = e if form is e.body else e.with_body(form)
-        inlined.becomes(e)
+        if form is ZERO and e.target in function.elementwise:
+            nothing.add(e.target)  # what it was computed from may say what others are equal to
+        else:
+            inlined.becomes(e)
         statements.append(e)
     if not changed:
         return function
     primal = [e for e in statements if e.target in forward]
-    gradient = with_reuse(primal, [e for e in statements if e.target not in forward], function)
+    gradient = [e for e in statements if e.target not in forward]
+    if nothing:
+        gradient = [e.mapped(partial(transform, replace=partial(_without, nothing))) for e in gradient]
+    gradient = with_reuse(primal, gradient, function)
     return replace(function, statements=(*primal, *gradient))
+
+
+def _without(nothing: Collection[str], node: Expr) -> Expr:
+    """Without the terms of gradients that are 0: what they are multiplied with is not asked for."""
+    if isinstance(node, Ref) and node.name in nothing:
+        return ZERO
+    return ZERO if operator(node) == "div" and node.args[0] is ZERO else node
 
 
 def _no_index(form: Expr) -> bool:
