@@ -100,7 +100,7 @@ def local_functions(
 def _needed(words: Iterable[str], texts: Mapping[str, str]) -> list[str]:
     """The functions that are called, and those that they call, each after those that it calls itself, as in `texts`."""
     found = set(words)
-    for word in reversed(texts):
+    for word in reversed([*texts]):
         found |= {*_calls(word, texts)} if word in found else set()
     return [word for word in texts if word in found]
 

@@ -12,7 +12,6 @@ from mathematics import COMPILER
 import symgrad as sg
 from symgrad.backends.c_compile import NATIVE, TUNED
 from symgrad.backends.c_helpers import _BY_HAND, _calls
-from symgrad.backends.c_vector import TEXTS
 from symgrad.ops import OPS
 from symgrad.verify.approximations import APPROXIMATED
 
