@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from string import Template
 
@@ -91,23 +92,30 @@ def local_functions(
     words |= dict.fromkeys(w for f in operators for w in file.words(names_in(*f.body)))
     constants = (Constant(file.local("PI"), PI, "PI"),) if "PI" in words else ()
     integers = [make(file.local(word)) for word, make in _INTEGERS.items() if word in words]
-    by_hand = [_verbatim(word, text, file, options) for word, text in _BY_HAND.items() if word in words]
-    vector = [_verbatim(word, c_vector.TEXTS[word], file, options) for word in c_vector.needed(words)]
-    lapack = [
-        _verbatim(word, text, file, options)
-        for word, text in c_lapack.texts([w for w in words if w.startswith(c_lapack.PREFIX)]).items()
-    ]
-    special = [f for word in c_special.needed(words) for f in _special(word, file, options.single)]
-    return constants, (*integers, *by_hand, *lapack, *vector, *special, *operators)
+    by_hand = [_verbatim(word, file, options) for word in _needed(words, _BY_HAND)]
+    special = [f for word in _needed(words, c_special.TEXTS) for f in _special(word, file, options.single)]
+    return constants, (*integers, *by_hand, *special, *operators)
 
 
-def _verbatim(word: str, text: str, file: File, options: Options) -> Verbatim:
+def _needed(words: Iterable[str], texts: Mapping[str, str]) -> list[str]:
+    """The functions that are called, and those that they call, each after those that it calls itself, as in `texts`."""
+    found = set(words)
+    for word in reversed([*texts]):
+        found |= {*_calls(word, texts)} if word in found else set()
+    return [word for word in texts if word in found]
+
+
+def _calls(word: str, texts: Mapping[str, str]) -> list[str]:
+    """The functions of these that a text calls, and itself first."""
+    return list(dict.fromkeys([word, *(name for name in _CALLED.findall(texts[word]) if name in texts)]))
+
+
+def _verbatim(word: str, file: File, options: Options) -> Verbatim:
     """A function that is written by hand, with the words of its types of numbers."""
-    others = (*map(c_lapack.name_of, c_lapack.NEEDS.get(word, ())), *c_vector.NEEDS.get(word, ()))
-    functions = {name: file.local(name) for name in (word, *others)}
+    functions = {name: file.local(name) for name in _calls(word, _BY_HAND)}
     single = options.single
     words = {**_WORDS[single], **c_vector.words(single), "integer": options.integer, **functions}
-    lines = Template(text).substitute(words).split("\n")
+    lines = Template(_BY_HAND[word]).substitute(words).split("\n")
     includes = ["lapacke.h", "stdlib.h", "string.h"] if word.startswith(c_lapack.PREFIX) else []
     includes += ["math.h"] if word in c_lapack.OF_MATH else []
     includes += c_contract.INCLUDES.get(word, ())
@@ -118,7 +126,7 @@ def _verbatim(word: str, text: str, file: File, options: Options) -> Verbatim:
 def _special(word: str, file: File, single: bool) -> Iterator[Verbatim]:
     """A special function in double precision, and in a file of floats the one that rounds what it gives."""
     of_double = "double_" * single
-    names = {name: file.local(of_double + name) for name in (word, *c_special.calls(word))}
+    names = {name: file.local(of_double + name) for name in _calls(word, c_special.TEXTS)}
     lines = Template(c_special.TEXTS[word]).substitute(names, pi=PI.text).split("\n")
     yield Verbatim(names[word], tuple(lines), word, ("math.h",))
     if single and word in OPS:
@@ -186,7 +194,9 @@ _INTEGERS: Mapping[str, Callable[[str], Function]] = {
     "larger": _chosen("gt"),
     "smaller": _chosen("lt"),
 }
-_BY_HAND = {"stable_order": ORDER, **c_contract.TEXTS, **c_sparse.TEXTS}
+# each after those that it calls
+_BY_HAND = {"stable_order": ORDER, **c_contract.TEXTS, **c_sparse.TEXTS, **c_lapack.TEXTS, **c_vector.TEXTS}
+_CALLED = re.compile(r"\$(\w+)\(")
 _WORDS: Mapping[bool, Mapping[str, str]] = {  # of single or double precision
     False: {"real": "double", "kind": "d", "log": "log", "fabs": "fabs", "zero": "0.0", "one": "1.0", "tiny": "1e-15"},
     True: {

@@ -8,7 +8,7 @@ depends on the type of real numbers, and a dollar before what the file calls oth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 _INV = """\
 static int $lapack_inv(size_t n, const $real *a, $real *inverse)
@@ -239,7 +239,6 @@ _TEXTS: Mapping[str, str] = {
 }
 FUNCTIONS = tuple(_TEXTS)
 OF_MATH = ("lapack_slogdet",)  # calls log and fabs
-NEEDS = {"lapack_pinv": ("svd",)}
 
 
 def name_of(function: str) -> str:
@@ -247,9 +246,4 @@ def name_of(function: str) -> str:
     return f"{PREFIX}{function}"
 
 
-def texts(words: Collection[str]) -> dict[str, str]:
-    """The text of each of these C functions, and of those that they need before them: a template, with $real and the
-    like for what depends on the type of real numbers, and the words of functions for what they are called."""
-    called = [word.removeprefix(PREFIX) for word in words]
-    wanted = [n for n in FUNCTIONS if n in called or any(n in NEEDS.get(other, ()) for other in words)]
-    return {name_of(n): _TEXTS[n] for n in wanted}
+TEXTS = {name_of(function): text for function, text in _TEXTS.items()}

@@ -7,9 +7,6 @@ them in double precision, too, and calls them by a function that rounds.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 _DIGAMMA = """\
 /* The logarithmic derivative of the gamma function. From 1 to 2 it is x - root, where the root is
  * taken in two parts, times a polynomial that interpolates in the points of Chebyshev; the
@@ -463,20 +460,6 @@ TEXTS: dict[str, str] = {  # each after those that it calls
     "bessel_i0": _of_order(_BESSEL_I, order="0", name="$bessel_i0", scaled="$scaled_bessel_i(0, fabs(x))", end="half"),
     "bessel_i1": _of_order(_BESSEL_I, order="1", name="$bessel_i1", scaled=_ODD, end="copysign(half, x)"),
 }
-_CALLED = re.compile(r"\$(\w+)\(")
-
-
-def calls(word: str) -> list[str]:
-    """The functions of these that a text calls, but for itself."""
-    return [other for other in dict.fromkeys(_CALLED.findall(TEXTS[word])) if other != word]
-
-
-def needed(words: Iterable[str]) -> list[str]:
-    """Those that are called, and those that they call, each after those that it calls itself."""
-    found = set(words)
-    for word in reversed(TEXTS):
-        found |= {*calls(word)} if word in found else set()
-    return [word for word in TEXTS if word in found]
 
 
 def rounded(name: str, double: str, arity: int) -> str:

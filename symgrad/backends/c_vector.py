@@ -27,36 +27,13 @@ computes only where they are chosen, or one of them for a constant, and makes no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..ops import OPS, Polynomial
 
 LOOPS, BATCHES = "c loops", "c batches"  # where the row of an operator says what it is called in them
 PREFIX = "vector_"  # of what a function of the file is called that calls one of these
 INCLUDES = ("math.h", "stdint.h", "string.h")
-NEEDS: Mapping[str, tuple[str, ...]] = {  # each after those that it calls
-    "power_of_2": (),
-    "nearest_integer": (),
-    "as_number": (),
-    "expm1_near_0": (),
-    "vector_exp": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
-    "vector_tanh": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
-    "vector_expm1": ("power_of_2", "nearest_integer", "as_number", "expm1_near_0"),
-    "exp_of_sum": ("vector_exp",),
-    "leading_digits": (),
-    "vector_bell": ("exp_of_sum", "leading_digits"),
-    "vector_normal_bell": ("exp_of_sum", "leading_digits"),
-    "vector_erfc": ("vector_bell",),
-    "vector_ndtr": ("vector_normal_bell",),
-    "binary_exponent": (),
-    "binary_significand": (),
-    "log_of_parts": (),
-    "vector_log": ("binary_exponent", "binary_significand", "as_number", "log_of_parts"),
-    "vector_log1p": ("binary_exponent", "binary_significand", "as_number", "log_of_parts"),
-    "sin_in_quadrant": (),
-    "vector_sin": ("nearest_integer", "as_number", "sin_in_quadrant"),
-    "vector_cos": ("nearest_integer", "as_number", "sin_in_quadrant"),
-}
 _REACH = {False: 10**6, True: 6000}  # in double and in single precision
 REACH = {"vector_sin": _REACH, "vector_cos": _REACH}
 _POWER = """\
@@ -261,7 +238,7 @@ static inline $real $function($real x)
     const $real r = near - n * $quarter_3 - n * $quarter_4;
     return $sin_in_quadrant(r, $quadrant);
 }"""
-TEXTS: dict[str, str] = {
+TEXTS: dict[str, str] = {  # each after those that it calls
     "power_of_2": _POWER,
     "nearest_integer": _NEAREST,
     "as_number": _NUMBER,
@@ -376,11 +353,3 @@ def _horner(name: str, of: str, coefficients: Sequence[float], single: bool) -> 
     first, *others = coefficients
     steps = [f"    {name} = {name} * {of} {'-' if c < 0 else '+'} {abs(c)!r}{end};" for c in others]
     return "\n".join([f"    {real} {name} = {first!r}{end};", *steps])
-
-
-def needed(called: Iterable[str]) -> list[str]:
-    """Those of the functions that are called, and those that they call, each after those that it calls itself."""
-    found = set(called)
-    for word in reversed(TEXTS):  # which has each after those that it calls
-        found |= {*NEEDS[word]} if word in found else set()
-    return [word for word in TEXTS if word in found]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from ..expr import ONE, Expr, is_exact, ref, value_of
 from ..expr.sizes import tidy
 from ..plan.arrays.below import below
-from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
+from ..plan.arrays.commands import AddAt, Assign, For, Guard, Update, flat, inside, tops
 from ..plan.arrays.guards import names_read
 from ..plan.arrays.tree import (
     ALL,
@@ -65,7 +65,7 @@ class Rows:
 
 def rows_of(loop: For) -> Rows | None:
     """The rows of a loop; None if it does more with what it writes, or has a loop inside."""
-    parts = [x for s in loop.body for x in _inside(s)]
+    parts = inside(loop)[1:]
     if any(isinstance(x, For) for x in parts):
         return None
     own = {x.name for x in flat(loop) if isinstance(x, Assign)}
@@ -171,9 +171,3 @@ def _begins(loop: For, name: str, place: int) -> bool:
         if any(x.name == name for x in flat(s)):
             return isinstance(s, Update) and s.first and all(i is ALL for i in s.items[1:])
     return False
-
-
-def _inside(s: Statement) -> list[Statement]:
-    if isinstance(s, Guard):
-        return [s, *(x for b in (*s.body, *s.otherwise) for x in _inside(b))]
-    return [s]

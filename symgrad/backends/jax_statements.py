@@ -9,7 +9,7 @@ from ..expr import Apply, Expr, const, postorder, refs
 from ..expr.sizes import equal, tidy
 from ..ops import OPS
 from ..plan.arrays.below import below, plain_number, sizes_in, sizes_of
-from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, tops
+from ..plan.arrays.commands import AddAt, Assign, For, Guard, Update, flat, inside, items_of, tops
 from ..plan.arrays.tree import ALL, Array, Copy, Einsum, Elementwise, Item, MatMul, Reduce, SizeOf, Take, Var, Wide
 from ..source import python as py
 from ..source.python import Attribute, Def, Element, Expression, Given, If, Name, Operation, Space, Word, bare, integer
@@ -215,10 +215,10 @@ def _one_or_several(parts: Sequence[Expression]) -> Expression:
 def _traceable(s: For) -> bool:
     """Whether a loop asks nothing of the number of its turn that must be known when JAX traces it: no `if`, no extent,
     no slice, no function of Python."""
-    inside = [x for b in s.body for x in _inside(b)]
-    if any(isinstance(x, Guard) and x.condition is not None and _mentions(x.condition, s) for x in inside):
+    parts = inside(s)[1:]
+    if any(isinstance(x, Guard) and x.condition is not None and _mentions(x.condition, s) for x in parts):
         return False
-    if any(isinstance(x, For) and _mentions(x.extent, s) for x in inside):
+    if any(isinstance(x, For) and _mentions(x.extent, s) for x in parts):
         return False
     for array in (a for top in tops(s) for a in below(top)):
         numbers = [e for e in sizes_of(array) if _mentions(e, s)]
@@ -240,9 +240,3 @@ def _mentions(e: Expr, s: For) -> bool:
 def _plain(item: Expr) -> bool:
     """Whether it is what may be done with the number of a turn."""
     return all(OPS[n.op].kind in ("arithmetic", "integer") for n in postorder(item) if isinstance(n, Apply))
-
-
-def _inside(s: Statement) -> list[Statement]:
-    if isinstance(s, Guard):
-        return [s, *(x for b in (*s.body, *s.otherwise) for x in _inside(b))]
-    return [s, *(x for b in s.body for x in _inside(b))] if isinstance(s, For) else [s]

@@ -43,7 +43,11 @@ from .triton_tiles import TileText
 
 WARPS, STAGES = Word("warps"), Word("stages")
 BLOCK, LANES, KERNEL, REAL, SHORT = Word("_BLOCK"), Word("_LANES"), Word("kernel"), Word("real"), Word("_SHORT")
-CONSTANTS = ("_NAME", "_BLOCK", "_LANES", "_LARGEST", "_SHORT", "_CHUNK", "_TILE", "_TILES", "_STREAMS")
+# what stands at the head of a file, if its functions speak of a word
+CONSTANTS = {
+    "_BLOCK": "_BLOCK", "_LANES": "_LANES", "_LARGEST": "_block", "_SHORT": "_SHORT", "_CHUNK": "_chunk",
+    "_TILE": "_tile", "_TILES": "_tiles", "_STREAMS": "_streams",
+}  # fmt: skip
 TEXTS: Mapping[type, type[KernelText]] = {Tiles: TileText, Streams: StreamText, Scan: ScanText}
 Choice = tuple[list[KernelText], list[KernelText]]  # of short rows, and of long ones if those are others
 
@@ -176,27 +180,20 @@ class _File(OperatorFile):
             OPERATOR,
         ]
         whole = [self.forward_operator(), self.results_maker(), self.backward_operator(), self.gradients_maker()]
-        body += [own["_BLOCK"]] if "_BLOCK" in py.words_in(whole) else []
         called = py.words_in(whole)
-        body += [own["_LANES"]] if "_LANES" in called else []
-        body += [own["_LARGEST"]] if "_block" in called else []
-        body += [own["_SHORT"]] if "_SHORT" in called else []
-        body += [own["_CHUNK"]] if "_chunk" in called else []
-        body += [own["_TILE"]] if "_tile" in called else []
-        body += [own["_TILES"]] if "_tiles" in called else []
-        body += [own["_STREAMS"]] if "_streams" in called else []
+        body += [own[constant] for constant, word in CONSTANTS.items() if word in called]
         lacking = helpers(self.primal.name, py.words_in(texts), self.program)
         twin, *beside = self._in_torch({h.name for h in lacking} | {Word(w) for w in own})
         body += [public, *texts, *whole, self.keeper(), self.differentiator(), twin]
         body += [own["_keep_again"], own["_differentiate_again"], *between, FORWARD, AGAIN]
         found = [*checks, *(h for h in beside if h not in checks), *lacking]
         tables = {**handwritten("torch"), **own}
-        words = {*py.words_in(found, body)} - {*CONSTANTS}
+        words = {*py.words_in(found, body)} - {"_NAME", *CONSTANTS}
         done = {part.name.name for part in (*body, *found) if isinstance(part, (Def, py.Verbatim))}
         while more := [w for w in tables if w in words - done]:
             found += [tables[w] for w in more]
             done |= {*more}
-            words |= {*py.words_in([tables[w] for w in more])} - {*CONSTANTS}
+            words |= {*py.words_in([tables[w] for w in more])} - {"_NAME", *CONSTANTS}
         modules = [m for m in ("functools", "math") if m in py.words_in(body, found)]
         triton = (py.Import("torch"), py.Import("triton"), py.Import("triton.language", "tl"))
         return py.Module(tuple(header), (tuple(map(py.Import, modules)), triton), (public.name,), (*body, *found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..expr import ONE, Expr, Index, Ref, conjunction, indices, ref
+from ..expr import ONE, Expr, Index, Ref, conjunction, ref
 from ..ir import Dtype, Equation
 from ..plan.followed import Followed
 from ..plan.kernels import Product, Streams, Walk, product_of
@@ -13,7 +13,7 @@ from ..source import python as py
 from ..source.python import Assign, Expression, Name, Operation, Word, call
 from .triton_expressions import Value
 from .triton_kernel import NEUTRAL, KernelText, merged
-from .triton_lanes import FIRST_ROW, Lanes, beginning_at, joined
+from .triton_lanes import Lanes, beginning_at, joined
 from .triton_tiles import ADDED_UP, Axes, TileElements, TileLanes, TileText
 
 FIRST = Word("first")  # of the tile
@@ -32,21 +32,12 @@ class StreamLanes(TileLanes):
         self.of_tile = {i: block(i.name) for i in blocked}
         self.terms = self.of_tile[self.walk_along]
         self.blocks = {b: blocked[i] for i, b in self.of_tile.items()}
-        elements = [r for s in kernel.steps for e in s.equations for r in (ref(e.target, *e.subscripts), *e.reads)]
-        # each axis of a matrix may have a stride; the number of a row is an int64
-        wide = {i for r in elements if len(r.subscripts) > 1 for s in r.subscripts for i in indices(s)}
-        self.wide = wide - self.rows.keys()
+        self.wide = self._strided(kernel.steps)
 
     def begun(self) -> list[py.Statement]:
         """What a program begins with."""
-        block, lines = self.of_tile[self.tile], list[py.Statement]()
-        number: Expression = FIRST_ROW
-        if self.rows:
-            blocks = call("tl.cdiv", self.place(self.extent), block)
-            lines.append(Assign(self.row, Operation("floordiv", (number, blocks))))
-            lines += self.row_indices()
-            number = Operation("mod", (number, blocks))
-        first: Expression = Operation("mul", (number, block))
+        lines, number = self._first_tile(self.tile, self.extent)
+        first: Expression = Operation("mul", (number, self.of_tile[self.tile]))
         if self.inside is not None:
             lines.append(Assign(FIRST, first))
             first = FIRST

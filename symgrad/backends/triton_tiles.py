@@ -27,24 +27,28 @@ class TileLanes(Lanes):
         self.tiles, self.terms = dict(kernel.tiles), block("terms")
         self.of_tile = {i: block(i.name) for i in self.tiles}
         self.blocks = {**{b: self.tiles[i] for i, b in self.of_tile.items()}, self.terms: kernel.longest}
-        elements = [r for s in kernel.steps for e in s.equations for r in (ref(e.target, *e.subscripts), *e.reads)]
-        # each axis of a matrix may have a stride; the number of a row is an int64
+        self.wide = self._strided(kernel.steps)
+
+    def _strided(self, steps: Iterable[Step]) -> set[Index]:
+        """The indices of matrices, each axis of which may have a stride; but the number of a row is an int64."""
+        elements = [r for s in steps for e in s.equations for r in (ref(e.target, *e.subscripts), *e.reads)]
         wide = {i for r in elements if len(r.subscripts) > 1 for s in r.subscripts for i in indices(s)}
-        self.wide = wide - self.rows.keys()
+        return wide - self.rows.keys()
+
+    def _first_tile(self, i: Index, extent: Expr) -> tuple[list[py.Statement], Expression]:
+        """What a program begins with: its row, and the number of its tile along an index."""
+        if not self.rows:
+            return [], FIRST_ROW
+        blocks = call("tl.cdiv", self.place(extent), self.of_tile[i])
+        row = Assign(self.row, Operation("floordiv", (FIRST_ROW, blocks)))
+        return [row, *self.row_indices()], Operation("mod", (FIRST_ROW, blocks))
 
     def mask_of(self, i: Index) -> Word:
         return Word(f"mask_{i.name}")
 
     def begun(self) -> list[py.Statement]:
         """What a program begins with."""
-        lines: list[py.Statement] = []
-        (i, extent), _ = self.tiles.items()
-        first: Expression = FIRST_ROW
-        if self.rows:
-            blocks = call("tl.cdiv", self.place(extent), self.of_tile[i])
-            lines.append(Assign(self.row, Operation("floordiv", (first, blocks))))
-            lines += self.row_indices()
-            first = Operation("mod", (first, blocks))
+        lines, first = self._first_tile(*next(iter(self.tiles.items())))
         second = method(call("tl.program_id", py.integer(1)), "to", Word("tl.int64"))
         for (i, extent), number in zip(self.tiles.items(), (first, second), strict=True):
             block = self.of_tile[i]

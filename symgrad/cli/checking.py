@@ -43,6 +43,11 @@ class Printings:
             self._together[way, to] = dict(zip(sorted(same), results, strict=True))
         return self._together[way, to][number]
 
+    @property
+    def tasks(self) -> list[tuple[int, str]]:
+        """The number of each function, with each language."""
+        return [(number, to) for number, way in enumerate(self.ways) for to in way.languages]
+
     def beside(self, number: int, to: str) -> list[int]:
         """The functions that stand in one file with this one."""
         way = self.ways[number]
@@ -147,7 +152,7 @@ class Work:
         done."""
         printings = self.printings
         functions = printings.functions
-        tasks = [(number, to) for number, way in enumerate(printings.ways) for to in way.languages]
+        tasks = printings.tasks
         done = {task for task in tasks if kept(*task)}
         left: dict[int, list[str]] = {}
         for number, to in tasks:

@@ -17,7 +17,9 @@ from ..kinds import DERIVED, SPARSE
 
 SHELLS = ("bash", "fish", "zsh")
 VARIABLE = "_SYMGRAD_COMPLETE"
-_DECLARED = re.compile(r"^@[\w.]*function\b.*\n(?:@.*\n)*def (\w+)|^(\w+) = [\w.]*(?:parse|from_sympy)\(", re.MULTILINE)
+_DECLARED = re.compile(
+    r"^@[\w.]*function\b.*\n(?:@.*\n)*def (\w+)|^(\w+(?:, \w+)*) = [\w.]*(?:parse|from_sympy|functions)\(", re.MULTILINE
+)
 _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
@@ -71,4 +73,5 @@ def _names(home: str) -> list[str]:
             path = Path(spec.origin) if spec is not None and spec.origin else path
     paths = sorted(path.parent.glob("*.py")) if path.name == "__init__.py" else [path]
     texts = [p.read_text(encoding="utf-8", errors="replace") for p in paths if p.is_file()]
-    return sorted({found[1] or found[2] for text in texts for found in _DECLARED.finditer(text)})
+    found = (name for text in texts for some in _DECLARED.finditer(text) for name in (some[1] or some[2]).split(", "))
+    return sorted({*found})

@@ -79,7 +79,8 @@ def compared(main: Any, old: Path, new: Path | None, now: Work | None, run: bool
     after = {} if new is None else _units(new)
     works = {key: _work(main, unit) for key, unit in [*before.items(), *after.items()]}
     if new is None and now is not None:
-        works = dict.fromkeys(_keys(now.printings), now)
+        printings = now.printings
+        works = {(printings.folder(number, to), to): now for number, to in printings.tasks}
     keys = list(dict.fromkeys([*before, *after, *works]))
     tasks = [_Task(key, before.get(key), after.get(key), works.get(key), new is None, run) for key in keys]
     if jobs == 1:
@@ -109,12 +110,6 @@ class _Task:
 def _printings(work: Work) -> Printings:
     """Its functions, resolved once in each process."""
     return work.printings
-
-
-def _keys(printings: Printings) -> list[tuple[str, str]]:
-    """The folders and languages of all that is printed."""
-    tasks = [(number, to) for number, way in enumerate(printings.ways) for to in way.languages]
-    return [(printings.folder(number, to), to) for number, to in tasks]
 
 
 def _units(folder: Path) -> dict[tuple[str, str], Unit]:

@@ -33,9 +33,7 @@ class Tested:
 
     def tasks(self) -> Iterator[tuple[int, str, str]]:
         """The number and name of each function, with each language."""
-        for number, (function, way) in enumerate(zip(self.printings.functions, self.printings.ways, strict=True)):
-            for to in way.languages:
-                yield number, function.name, to
+        return ((number, self.printings.functions[number].name, to) for number, to in self.printings.tasks)
 
     def test(self, number: int, to: str) -> str:
         """Raise Wrong where files are not as printed, or the check fails; return why it could not be asked here."""

@@ -1,7 +1,7 @@
 """When is an equation evaluated, and is each subscript inside? One data structure answers.
 
 Each answer has a direction. `empty`, `entails`, `bounds` and `needs` look at more points than there are (what is not
-proved is not false); `project(dark=True)` and `inhabited` look at fewer.
+proved is not false); `project(dark=True)` looks at fewer.
 """
 
 from __future__ import annotations
@@ -93,15 +93,6 @@ class Domain:
         ways = alternatives(condition, self.facts, holds)
         return [self.meet(*atoms) for atoms in ways if not self._excludes(*atoms)]
 
-    def without(self, *atoms: Atom) -> list[Domain]:
-        """The part where not all of `atoms` hold, as disjoint domains."""
-        found: list[Domain] = []
-        here = self
-        for atom in atoms:
-            found += [here.meet(part) for part in atom.negated().split() if not here._excludes(part)]
-            here = here.meet(atom)
-        return found
-
     # -- proofs
 
     def empty(self) -> bool:
@@ -153,13 +144,6 @@ class Domain:
             return ends is not None
         outside = (atoms for end in ends for atoms in at_least_zero(-end - 1, self.facts))  # a choice, case by case
         return all(self._excludes(*atoms) for atoms in outside)
-
-    def inhabited(self) -> tuple[Affine, ...] | None:
-        """Conditions on sizes and options under which there is a point, () for always; None: not known."""
-        if self.opaque:
-            return None
-        here, _ = self.project(self.indices, dark=True)
-        return None if NEVER in here.atoms or any(not _of_sizes(a) for a in here.affine) else here.affine
 
     def _about(self, *atoms: Atom) -> Domain:
         """Only the atoms that speak, directly or through others, of the same indices: more points, fewer atoms."""
@@ -232,20 +216,20 @@ class Domain:
 
     # -- loops and checks
 
-    def bounds(self, index: Index, outer: Collection[Index], tight: bool = False) -> tuple[list[Bound], list[Bound]]:
+    def bounds(self, index: Index, outer: Collection[Index]) -> tuple[list[Bound], list[Bound]]:
         """Lower and upper bounds of `index` in loops over `outer`; none follows from the others.
 
         They are the atoms whose last index it is. What these imply together with inner indices is added where a side
-        has none, or if `tight`.
+        has none.
         """
         here = {*outer, index}
         own = [part for a in self.affine if a.uses <= here and self._bounds(a, index) for part in _halves(a)]
         sides = {self._side(a, index) for a in own}
-        if tight or not {1, -1} <= sides:
+        if not {1, -1} <= sides:
             inner = [i for i in self.indices if i not in here]
             shadow = self.project(inner)[0].affine if inner else ()
             implied = [part for a in shadow if self._bounds(a, index) for part in _halves(a)]
-            own += [a for a in implied if tight or self._side(a, index) not in sides]
+            own += [a for a in implied if self._side(a, index) not in sides]
         kept = list(dict.fromkeys(own))
         known = [a for a in self.affine if a.uses <= set(outer)]
         for a in sorted(kept, key=lambda a: (-len(a.form.terms), str(a))):

@@ -5,6 +5,7 @@ In running text, what stands between two backticks is code.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Union
 
 from ..records import dataclass
@@ -137,3 +138,10 @@ class Document:
     title: str
     lead: tuple[Block, ...]
     sections: tuple[Section, ...]
+
+    def lines(self, title: str, head: Callable[[Section], str], lines_of: Callable[[Block], list[str]]) -> list[str]:
+        """All of it below a title: each section by its head, and each block by its lines."""
+        found = [title, "", *(line for block in self.lead for line in lines_of(block))]
+        for section in self.sections:
+            found += [head(section), "", *(line for block in section.blocks for line in lines_of(block))]
+        return found

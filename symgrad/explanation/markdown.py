@@ -11,13 +11,7 @@ NUMBER = re.compile(r"-?[\d.]+(e[-+]?\d+)?|")
 
 def markdown(document: Document) -> str:
     """The text of a file."""
-    lines = [f"# {document.title}", ""]
-    for block in document.lead:
-        lines += _block(block, document)
-    for section in document.sections:
-        lines += [f"## {section.title}", ""]
-        for block in section.blocks:
-            lines += _block(block, document)
+    lines = document.lines(f"# {document.title}", lambda s: f"## {s.title}", lambda b: _block(b, document))
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -17,13 +17,8 @@ WIDTH = 88  # columns of running text
 
 def terminal(document: Document) -> str:
     """The text, with escapes that `click.echo` leaves out where nobody sees colours."""
-    lines = [click.style(document.title, bold=True), ""]
-    for block in document.lead:
-        lines += _block(block, document)
-    for section in document.sections:
-        lines += [click.style(section.title, bold=True, fg="cyan"), ""]
-        for block in section.blocks:
-            lines += _block(block, document)
+    title = click.style(document.title, bold=True)
+    lines = document.lines(title, lambda s: click.style(s.title, bold=True, fg="cyan"), lambda b: _block(b, document))
     return "\n".join(lines).rstrip("\n")
 
 

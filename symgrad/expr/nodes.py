@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import reduce
 from operator import attrgetter
 from typing import Any, Self, TypeVar, Union
 from weakref import ref as weak
@@ -398,24 +399,20 @@ def _comparison(op: str, a: Expr, b: Expr) -> Expr:
     return _apply(op, a, b)
 
 
-def _both(a: Expr, b: Expr) -> Expr:
-    if a is ONE:
-        return b
-    if b is ONE or a.key is b.key:
-        return a
-    if a is ZERO or b is ZERO:
-        return ZERO
-    return _apply("and", a, b)
+def _connective(op: str, neutral: Expr, decisive: Expr) -> Callable[[Expr, Expr], Expr]:
+    """`and` or `or`, of which one truth value changes nothing, and the other decides."""
+
+    def connected(a: Expr, b: Expr) -> Expr:
+        if a is neutral:
+            return b
+        if b is neutral or a.key is b.key:
+            return a
+        return decisive if a is decisive or b is decisive else _apply(op, a, b)
+
+    return connected
 
 
-def _either(a: Expr, b: Expr) -> Expr:
-    if a is ZERO:
-        return b
-    if b is ZERO or a.key is b.key:
-        return a
-    if a is ONE or b is ONE:
-        return ONE
-    return _apply("or", a, b)
+_both = _connective("and", ONE, ZERO)
 
 
 def _negation(a: Expr) -> Expr:
@@ -447,7 +444,7 @@ _CONSTRUCT: dict[str, Callable[..., Expr]] = {
     "pow": power,
     "select": select,
     "and": _both,
-    "or": _either,
+    "or": _connective("or", ZERO, ONE),
     "not": _negation,
     "floordiv": _floordiv,
     "mod": _mod,
@@ -468,18 +465,12 @@ def constructed(op: str, args: Iterable[Expr]) -> Expr:
 
 def total(terms: Iterable[Expr]) -> Expr:
     """The sum of `terms`, in their order; 0 for none."""
-    result: Expr = ZERO
-    for term in terms:
-        result = add(result, term)
-    return result
+    return reduce(add, terms, ZERO)
 
 
 def product(factors: Iterable[Expr]) -> Expr:
     """The product of `factors`, in their order; 1 for none."""
-    result: Expr = ONE
-    for factor in factors:
-        result = mul(result, factor)
-    return result
+    return reduce(mul, factors, ONE)
 
 
 def fraction(above: Iterable[Expr], below: Iterable[Expr]) -> Expr:
@@ -518,10 +509,7 @@ def operator(node: Expr) -> str:
 
 def conjunction(conditions: Iterable[Expr]) -> Expr:
     """The condition that all of these hold, in their order; 1 for none."""
-    result: Expr = ONE
-    for condition in conditions:
-        result = _both(result, condition)
-    return result
+    return reduce(_both, conditions, ONE)
 
 
 def conjuncts(condition: Expr) -> list[Expr]:

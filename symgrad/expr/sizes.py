@@ -19,7 +19,7 @@ def coefficient(s: Expr, i: Index) -> Expr | None:
     if form is None or any(i in indices(x) for x in form.symbols if x is not i):
         return None
     step, _ = form.split(i)
-    return None if i in step.symbols else _rebuild(step.terms, s)
+    return None if i in step.symbols else rebuilt(step.terms, s)
 
 
 def terms(s: Expr) -> Mapping[Monomial, int] | None:
@@ -71,7 +71,7 @@ def multiples(s: Expr, known: Collection[Quotient] | None = None) -> tuple[Expr,
     return (tidy(result), found) if found else (s, [])
 
 
-def _rebuild(collected: Mapping[Monomial, int], s: Expr) -> Expr:
+def rebuilt(collected: Mapping[Monomial, int], s: Expr) -> Expr:
     """The polynomial of `s` as an expression, its factors as and in the order in which `s` names them."""
     written: dict[Expr, Expr] = {}
     for node in postorder(s):
@@ -89,7 +89,7 @@ def _rebuild(collected: Mapping[Monomial, int], s: Expr) -> Expr:
 def tidy(s: Expr) -> Expr:
     """An integer expression with like terms collected."""
     collected = terms(s)
-    return s if collected is None else _rebuild(collected, s)
+    return s if collected is None else rebuilt(collected, s)
 
 
 def floor_divide(s: Expr, by: int) -> Expr:
@@ -99,7 +99,7 @@ def floor_divide(s: Expr, by: int) -> Expr:
         return apply("floordiv", s, by)
     whole = {m: c // by for m, c in collected.items() if c % by == 0}
     rest = {m: c for m, c in collected.items() if m not in whole}
-    return _rebuild(whole, s) + apply("floordiv", _rebuild(rest, s), by)
+    return rebuilt(whole, s) + apply("floordiv", rebuilt(rest, s), by)
 
 
 def equal(a: Expr, b: Expr) -> bool:
@@ -140,7 +140,7 @@ def largest(s: Expr, extents: Mapping[Index, Expr]) -> Expr | None:
         ends[i] = ZERO if falling else extents[i] - 1
     last = substitute(s, ends)
     collected = terms(last)
-    return None if collected is None else _rebuild(collected, last)
+    return None if collected is None else rebuilt(collected, last)
 
 
 def most(ends: list[Expr]) -> Expr:

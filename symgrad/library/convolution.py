@@ -4,79 +4,42 @@ A stride, a padding or a dilation is one number for all axes; fixed to a tuple, 
 """
 
 from .. import declare as sg
-from .windows import each, inside, loops, windows_of
+from .windows import each, functions, inside, loops, windows_of
 
 
-def _conv(x, weight, bias, batch, stride, padding, dilation, groups):
-    shape, kernel = x.shape[batch + 1 :], weight.shape[2:]
-    windows, elements, at = windows_of(shape, kernel, stride, padding, dilation)
-    held = inside(shape, at)
-    b, f, d = loops("bm", batch), *sg.indices("f d" if groups == 1 else "f e")
-    if groups == 1:
-        products = sg.where(held, x[*b, d, *at], 0) * weight[f, d, *elements]
-        return sg.tensor[*b, f, *windows](sg.sum[d, *elements](products) + bias[f])
-    parts = x.reshape(*x.shape[:batch], groups, weight.shape[1], *shape)
-    filters = weight.reshape(groups, -1, *weight.shape[1:])
-    g = sg.indices("g")
-    products = sg.where(held, parts[*b, g, d, *at], 0) * filters[g, f, d, *elements]
-    return sg.tensor[*b, sg.merge(g, f), *windows](sg.sum[d, *elements](products)) + bias[:, *[None] * len(shape)]
+def _conv(axes, window):
+    def conv(
+        x: sg.Tensor[f"n*batch c {axes}"],
+        weight: sg.Tensor[lambda groups: f"o c {window}" if groups == 1 else f"o d {window}"],
+        bias: sg.Tensor["o"] = None,
+        *,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: sg.Static = 1,
+        batch: sg.Static = 1,
+    ):
+        """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0.
+
+        Each of several groups of d channels is by itself; padding="same" gives as many windows as there are elements.
+        """
+        shape, kernel = x.shape[batch + 1 :], weight.shape[2:]
+        windows, elements, at = windows_of(shape, kernel, stride, padding, dilation)
+        held = inside(shape, at)
+        b, f, d = loops("bm", batch), *sg.indices("f d" if groups == 1 else "f e")
+        if groups == 1:
+            products = sg.where(held, x[*b, d, *at], 0) * weight[f, d, *elements]
+            return sg.tensor[*b, f, *windows](sg.sum[d, *elements](products) + bias[f])
+        parts = x.reshape(*x.shape[:batch], groups, weight.shape[1], *shape)
+        filters = weight.reshape(groups, -1, *weight.shape[1:])
+        g = sg.indices("g")
+        products = sg.where(held, parts[*b, g, d, *at], 0) * filters[g, f, d, *elements]
+        return sg.tensor[*b, sg.merge(g, f), *windows](sg.sum[d, *elements](products)) + bias[:, *[None] * len(shape)]
+
+    return conv
 
 
-@sg.function
-def conv1d(
-    x: sg.Tensor["n*batch c w"],
-    weight: sg.Tensor[lambda groups: "o c k" if groups == 1 else "o d k"],
-    bias: sg.Tensor["o"] = None,
-    *,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
-    groups: sg.Static = 1,
-    batch: sg.Static = 1,
-):
-    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0.
-
-    Each of several groups of d channels is by itself; padding="same" gives as many windows as there are elements.
-    """
-    return _conv(x, weight, bias, batch, stride, padding, dilation, groups)
-
-
-@sg.function
-def conv2d(
-    x: sg.Tensor["n*batch c h w"],
-    weight: sg.Tensor[lambda groups: "o c p q" if groups == 1 else "o d p q"],
-    bias: sg.Tensor["o"] = None,
-    *,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
-    groups: sg.Static = 1,
-    batch: sg.Static = 1,
-):
-    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0.
-
-    Each of several groups of d channels is by itself; padding="same" gives as many windows as there are elements.
-    """
-    return _conv(x, weight, bias, batch, stride, padding, dilation, groups)
-
-
-@sg.function
-def conv3d(
-    x: sg.Tensor["n*batch c t h w"],
-    weight: sg.Tensor[lambda groups: "o c u p q" if groups == 1 else "o d u p q"],
-    bias: sg.Tensor["o"] = None,
-    *,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
-    groups: sg.Static = 1,
-    batch: sg.Static = 1,
-):
-    """The sum over each window of x, times weight, plus bias; what lies outside of x counts as 0.
-
-    Each of several groups of d channels is by itself; padding="same" gives as many windows as there are elements.
-    """
-    return _conv(x, weight, bias, batch, stride, padding, dilation, groups)
+conv1d, conv2d, conv3d = functions(_conv)
 
 
 @sg.function
@@ -90,7 +53,7 @@ def depthwise_conv2d(x: sg.Tensor["n c h w"], weight: sg.Tensor["c p q"], *, str
     return sg.tensor[b, d, i, j](sg.sum[r, s](sg.where(inside, x[b, d, row, column], 0) * weight[d, r, s]))
 
 
-def _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dilation, groups):
+def _spread(x, weight, bias, batch, stride, padding, output_padding, dilation, groups):
     shape, kernel = x.shape[batch + 1 :], weight.shape[2:]
     rank = len(shape)
     strides, paddings, more, dilations = (each(o, rank) for o in (stride, padding, output_padding, dilation))
@@ -121,64 +84,29 @@ def _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dil
     return inner.reshape(*front, groups * channels, *inner.shape[-rank:])
 
 
-@sg.function
-def conv_transpose1d(
-    x: sg.Tensor["n*batch c w"],
-    weight: sg.Tensor[lambda groups: "c o k" if groups == 1 else "c d k"],
-    bias: sg.Tensor[lambda groups: "o" if groups == 1 else f"{groups} d"] = None,
-    *,
-    stride: int = 1,
-    padding: int = 0,
-    output_padding: int = 0,
-    dilation: int = 1,
-    groups: sg.Static = 1,
-    batch: sg.Static = 1,
-):
-    """Each element of x spread over a window by weight; `padding` is cut off at both ends of each axis.
+def _conv_transpose(axes, window):
+    def conv_transpose(
+        x: sg.Tensor[f"n*batch c {axes}"],
+        weight: sg.Tensor[lambda groups: f"c o {window}" if groups == 1 else f"c d {window}"],
+        bias: sg.Tensor[lambda groups: "o" if groups == 1 else f"{groups} d"] = None,
+        *,
+        stride: int = 1,
+        padding: int = 0,
+        output_padding: int = 0,
+        dilation: int = 1,
+        groups: sg.Static = 1,
+        batch: sg.Static = 1,
+    ):
+        """Each element of x spread over a window by weight; `padding` is cut off at both ends of each axis.
 
-    Each of several groups of channels is by itself and gives d channels; bias then has an axis of groups, too.
-    """
-    return _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dilation, groups)
+        Each of several groups of channels is by itself and gives d channels; bias then has an axis of groups, too.
+        """
+        return _spread(x, weight, bias, batch, stride, padding, output_padding, dilation, groups)
 
-
-@sg.function
-def conv_transpose2d(
-    x: sg.Tensor["n*batch c h w"],
-    weight: sg.Tensor[lambda groups: "c o p q" if groups == 1 else "c d p q"],
-    bias: sg.Tensor[lambda groups: "o" if groups == 1 else f"{groups} d"] = None,
-    *,
-    stride: int = 1,
-    padding: int = 0,
-    output_padding: int = 0,
-    dilation: int = 1,
-    groups: sg.Static = 1,
-    batch: sg.Static = 1,
-):
-    """Each element of x spread over a window by weight; `padding` is cut off at both ends of each axis.
-
-    Each of several groups of channels is by itself and gives d channels; bias then has an axis of groups, too.
-    """
-    return _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dilation, groups)
+    return conv_transpose
 
 
-@sg.function
-def conv_transpose3d(
-    x: sg.Tensor["n*batch c t h w"],
-    weight: sg.Tensor[lambda groups: "c o u p q" if groups == 1 else "c d u p q"],
-    bias: sg.Tensor[lambda groups: "o" if groups == 1 else f"{groups} d"] = None,
-    *,
-    stride: int = 1,
-    padding: int = 0,
-    output_padding: int = 0,
-    dilation: int = 1,
-    groups: sg.Static = 1,
-    batch: sg.Static = 1,
-):
-    """Each element of x spread over a window by weight; `padding` is cut off at both ends of each axis.
-
-    Each of several groups of channels is by itself and gives d channels; bias then has an axis of groups, too.
-    """
-    return _conv_transpose(x, weight, bias, batch, stride, padding, output_padding, dilation, groups)
+conv_transpose1d, conv_transpose2d, conv_transpose3d = functions(_conv_transpose)
 
 
 @sg.function

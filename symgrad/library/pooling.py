@@ -9,7 +9,7 @@ from operator import mul
 import numpy as np
 
 from .. import declare as sg
-from .windows import at_least, each, inside, loops, windows_of
+from .windows import at_least, each, functions, inside, loops, windows_of
 
 
 def _at_most_half(size, padding, rank):
@@ -19,14 +19,33 @@ def _at_most_half(size, padding, rank):
         sg.require(2 * border <= width, f"2 * padding <= size, here padding = {border}, size = {width}")
 
 
-def _max_pool(x, batch, size, stride, padding, dilation, ceil_mode):
-    b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
-    _at_most_half(size, padding, len(shape))
-    windows, elements, at = windows_of(shape, size, stride, padding, dilation, ceil_mode)
-    return sg.tensor[*b, *windows](sg.max[*elements](sg.where(inside(shape, at), x[*b, *at], -np.inf)))
+def _max_pool(axes, _):
+    def max_pool(
+        x: sg.Tensor[f"n*batch c {axes}"],
+        *,
+        size: int = 2,
+        stride: int = 2,
+        padding: int = 0,
+        dilation: sg.Static = 1,
+        ceil_mode: sg.Static = False,
+        batch: sg.Static = 1,
+    ):
+        """The largest element of each window; where several are, they share the gradient.
+
+        What lies outside is -oo, and so is a window that no element lies in.
+        """
+        b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
+        _at_most_half(size, padding, len(shape))
+        windows, elements, at = windows_of(shape, size, stride, padding, dilation, ceil_mode)
+        return sg.tensor[*b, *windows](sg.max[*elements](sg.where(inside(shape, at), x[*b, *at], -np.inf)))
+
+    return max_pool
 
 
-def _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor):
+max_pool1d, max_pool2d, max_pool3d = functions(_max_pool)
+
+
+def _means(x, batch, size, stride, padding, ceil_mode, count_padding, divisor):
     b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
     _at_most_half(size, padding, len(shape))
     windows, elements, at = windows_of(shape, size, stride, padding, 1, ceil_mode)
@@ -46,136 +65,44 @@ def _counted(i, n, size, stride, padding, ceil_mode, count_padding):
     return sg.minimum(start + size, n + padding) - start if ceil_mode else size
 
 
-@sg.function
-def max_pool1d(
-    x: sg.Tensor["n*batch c w"],
-    *,
-    size: int = 2,
-    stride: int = 2,
-    padding: int = 0,
-    dilation: sg.Static = 1,
-    ceil_mode: sg.Static = False,
-    batch: sg.Static = 1,
-):
-    """The largest element of each window; where several are, they share the gradient.
+def _avg_pool(axes, _):
+    def avg_pool(
+        x: sg.Tensor[f"n*batch c {axes}"],
+        *,
+        size: int = 2,
+        stride: int = 2,
+        padding: int = 0,
+        ceil_mode: sg.Static = False,
+        count_padding: sg.Static = True,
+        divisor: sg.Static = None,
+        batch: sg.Static = 1,
+    ):
+        """The mean of each window; what lies outside of x counts as 0, or not at all if not `count_padding`."""
+        return _means(x, batch, size, stride, padding, ceil_mode, count_padding, divisor)
 
-    What lies outside is -oo, and so is a window that no element lies in.
-    """
-    return _max_pool(x, batch, size, stride, padding, dilation, ceil_mode)
-
-
-@sg.function
-def max_pool2d(
-    x: sg.Tensor["n*batch c h w"],
-    *,
-    size: int = 2,
-    stride: int = 2,
-    padding: int = 0,
-    dilation: sg.Static = 1,
-    ceil_mode: sg.Static = False,
-    batch: sg.Static = 1,
-):
-    """The largest element of each window; where several are, they share the gradient.
-
-    What lies outside is -oo, and so is a window that no element lies in.
-    """
-    return _max_pool(x, batch, size, stride, padding, dilation, ceil_mode)
+    return avg_pool
 
 
-@sg.function
-def max_pool3d(
-    x: sg.Tensor["n*batch c t h w"],
-    *,
-    size: int = 2,
-    stride: int = 2,
-    padding: int = 0,
-    dilation: sg.Static = 1,
-    ceil_mode: sg.Static = False,
-    batch: sg.Static = 1,
-):
-    """The largest element of each window; where several are, they share the gradient.
-
-    What lies outside is -oo, and so is a window that no element lies in.
-    """
-    return _max_pool(x, batch, size, stride, padding, dilation, ceil_mode)
+avg_pool1d, avg_pool2d, avg_pool3d = functions(_avg_pool)
 
 
-@sg.function
-def avg_pool1d(
-    x: sg.Tensor["n*batch c w"],
-    *,
-    size: int = 2,
-    stride: int = 2,
-    padding: int = 0,
-    ceil_mode: sg.Static = False,
-    count_padding: sg.Static = True,
-    divisor: sg.Static = None,
-    batch: sg.Static = 1,
-):
-    """The mean of each window; what lies outside of x counts as 0, or not at all if not `count_padding`."""
-    return _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor)
+def _adaptive(axes, _):
+    def adaptive_avg_pool(x: sg.Tensor[f"n*batch c {axes}"], *, bins: int = 2, batch: sg.Static = 1):
+        """The mean of each of `bins` stretches of an axis, from floor(i w / bins) to ceil((i + 1) w / bins)."""
+        b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
+        total, windows = x[*b, *(elements := loops("lmn", len(shape)))], []
+        for k, n, name, count in zip(elements, shape, "ijk", each(bins, len(shape)), strict=False):
+            at_least(bins=(count, 1))
+            i = sg.indices(name, **{name: count})
+            start, stop = i * n // count, ((i + 1) * n + count - 1) // count
+            total = sg.where((k >= start) & (k < stop), total, 0) / (stop - start)
+            windows.append(i)
+        return sg.tensor[*b, *windows](sg.sum[*elements](total))
+
+    return adaptive_avg_pool
 
 
-@sg.function
-def avg_pool2d(
-    x: sg.Tensor["n*batch c h w"],
-    *,
-    size: int = 2,
-    stride: int = 2,
-    padding: int = 0,
-    ceil_mode: sg.Static = False,
-    count_padding: sg.Static = True,
-    divisor: sg.Static = None,
-    batch: sg.Static = 1,
-):
-    """The mean of each window; what lies outside of x counts as 0, or not at all if not `count_padding`."""
-    return _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor)
-
-
-@sg.function
-def avg_pool3d(
-    x: sg.Tensor["n*batch c t h w"],
-    *,
-    size: int = 2,
-    stride: int = 2,
-    padding: int = 0,
-    ceil_mode: sg.Static = False,
-    count_padding: sg.Static = True,
-    divisor: sg.Static = None,
-    batch: sg.Static = 1,
-):
-    """The mean of each window; what lies outside of x counts as 0, or not at all if not `count_padding`."""
-    return _avg_pool(x, batch, size, stride, padding, ceil_mode, count_padding, divisor)
-
-
-def _adaptive(x, batch, bins):
-    b, shape = loops("bdef", batch + 1), x.shape[batch + 1 :]
-    total, windows = x[*b, *(elements := loops("lmn", len(shape)))], []
-    for k, n, name, count in zip(elements, shape, "ijk", each(bins, len(shape)), strict=False):
-        at_least(bins=(count, 1))
-        i = sg.indices(name, **{name: count})
-        start, stop = i * n // count, ((i + 1) * n + count - 1) // count
-        total = sg.where((k >= start) & (k < stop), total, 0) / (stop - start)
-        windows.append(i)
-    return sg.tensor[*b, *windows](sg.sum[*elements](total))
-
-
-@sg.function
-def adaptive_avg_pool1d(x: sg.Tensor["n*batch c w"], *, bins: int = 2, batch: sg.Static = 1):
-    """The mean of each of `bins` stretches of an axis, from floor(i w / bins) to ceil((i + 1) w / bins)."""
-    return _adaptive(x, batch, bins)
-
-
-@sg.function
-def adaptive_avg_pool2d(x: sg.Tensor["n*batch c h w"], *, bins: int = 2, batch: sg.Static = 1):
-    """The mean of each of `bins` stretches of an axis, from floor(i w / bins) to ceil((i + 1) w / bins)."""
-    return _adaptive(x, batch, bins)
-
-
-@sg.function
-def adaptive_avg_pool3d(x: sg.Tensor["n*batch c t h w"], *, bins: int = 2, batch: sg.Static = 1):
-    """The mean of each of `bins` stretches of an axis, from floor(i w / bins) to ceil((i + 1) w / bins)."""
-    return _adaptive(x, batch, bins)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = functions(_adaptive)
 
 
 @sg.function

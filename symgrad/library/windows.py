@@ -6,6 +6,18 @@ from operator import and_
 from .. import declare as sg
 from ..errors import DeclarationError
 
+AXES = (("w", "k"), ("h w", "p q"), ("t h w", "u p q"))  # of arrays, and of what windows are multiplied with
+
+
+def functions(make):
+    """What `make` gives of one, two and three such axes, as functions whose names end with how many there are."""
+    found = []
+    for rank, axes in enumerate(AXES, 1):
+        python = make(*axes)
+        python.__name__ = python.__qualname__ = f"{python.__name__}{rank}d"
+        found.append(sg.function(python))
+    return found
+
 
 def each(option, rank):
     """An option of every axis: one number for all of them, or one for each."""

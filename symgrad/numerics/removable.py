@@ -21,7 +21,6 @@ from ..expr import (
     ONE,
     ZERO,
     Apply,
-    Const,
     Expr,
     Operator,
     apply,
@@ -32,8 +31,9 @@ from ..expr import (
     terms_of,
     value_of,
 )
-from ..later import mp, mpmath, sympy
+from ..later import mp, mpmath
 from ..ops import OPS, Op
+from ..ops.primitive import twin
 from ..ops.row import everywhere
 from .digits import value_of_formula
 from .taylor import ORIGIN, STEP, Place, X, coefficients, loss, polynomial, series
@@ -57,7 +57,7 @@ class Filled(Operator):
             1,
             lambda x: value(body, x, place),
             lambda x, y: (apply(filled(slope(body), _slope_name(function), place), x),),
-            lambda x: _twin(body, x),
+            lambda x: twin(body, {X: x}),
             spell=everywhere(function),
             inside=(0,) if place == ORIGIN and any(OPS[op].inside for op in operators(body)) else (),
             series=False,
@@ -108,17 +108,6 @@ def slope(body: Expr) -> Expr:
                     total = total if partial is None else total + partial * found[argument]
             found[node] = total
     return found.get(body, ZERO)
-
-
-def _twin(body: Expr, x: Any) -> Any:
-    """The formula in SymPy."""
-    done: dict[Expr, Any] = {X: x}
-    for node in postorder(body):
-        if isinstance(node, Const):
-            done[node] = sympy.Rational(node.value.numerator, node.value.denominator)
-        elif isinstance(node, Apply):
-            done[node] = OPS[node.op].twin(*(done[a] for a in node.args))
-    return done[body]
 
 
 def value(body: Expr, x: Any, place: Place = ORIGIN) -> Any:

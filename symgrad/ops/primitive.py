@@ -171,7 +171,7 @@ class Primitive(Operator):
 
         def fdiff(call: Any, argindex: int = 1) -> Any:
             formula = self.formula_of(argindex - 1)
-            return _twin(formula, {**self._places(call.args), RESULT: call})
+            return twin(formula, {**self._places(call.args), RESULT: call})
 
         members = {"nargs": len(self.partials), "fdiff": fdiff, "primitive": self, "is_real": True}
         return type(self.about.name, (sympy.Function,), members)
@@ -240,7 +240,8 @@ def _at(root: Expr, known: Mapping[Expr, Any]) -> Any:
     return done[root]
 
 
-def _twin(root: Expr, known: Mapping[Expr, Any]) -> Any:
+def twin(root: Expr, known: Mapping[Expr, Any]) -> Any:
+    """A formula in SymPy, of what is known there."""
     done = dict(known)
     for node in postorder(root):
         if isinstance(node, Const):

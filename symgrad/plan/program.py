@@ -101,6 +101,11 @@ SCIPY = ("special", "linalg", "sparse")  # modules of SciPy that a printed file 
 WORDS = "batch saved forward backward needs_input_grad ctx np jnp jax torch dtype work iwork out"  # of printed files
 
 
+def read_by(*items: Item) -> set[str]:
+    """The tensors that steps read."""
+    return {r.name for item in items for e in item.equations for r in e.reads}
+
+
 def names_in(function: Function) -> set[str]:
     """The names that nothing else may have where the function is printed: its own, and those of a file."""
     return {*names_of(function), *(i.name for e in function.statements for i, _ in e.box), *WORDS.split(), *SCIPY}

@@ -6,7 +6,7 @@ Loose (1e-6), but at sizes where blocks, strides and loops over dozens of elemen
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any, Protocol
@@ -29,6 +29,7 @@ TOLERANCE = 1e-6
 KINDS = ("normal", "above", "unit")  # of numbers
 ROUNDING = 2.0**-50  # of a value, relative
 FARTHEST = 2e-5  # step of a difference
+NOISE = 1e-8  # of one of gradients, where numbers are about 1
 
 
 class Artefact(Protocol):
@@ -166,3 +167,19 @@ def _slope(artefact: Artefact, case: Case, steps: Mapping[str, Any], seeds: list
     values = [np.abs(np.asarray(up) * seed) for up, seed in zip(ends[0], seeds, strict=True) if seed is not None]
     noise = sum(float(np.sum(v)) for v in values) * ROUNDING / h
     return sum(float(np.sum(t)) for t in terms), sum(float(np.sum(np.abs(t))) for t in terms) + noise / TOLERANCE
+
+
+def slopes(moved: Callable[[float], float]) -> tuple[float, float]:
+    """The slope of a number at 0, by a difference and by one of twice the step."""
+    near, far = ((moved(h) - moved(-h)) / (2 * h) for h in (FARTHEST / 2, FARTHEST))
+    return near, far
+
+
+def second_order_error(by_difference: tuple[float, float], terms: Sequence[float]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the slope that is the sum of terms. Where two differences disagree (a kink, a function too
+    wild for float64), nothing can be said."""
+    left, other = by_difference
+    right, scale = sum(terms), sum(map(abs, terms)) + abs(left)
+    if np.isfinite(left) and abs(left - other) <= TOLERANCE * scale:
+        if not abs(left - right) <= 10 * TOLERANCE * scale + NOISE:
+            yield "J^T v", f"changes by {left:.12g} along a direction, and by its own gradient by {right:.12g}"

@@ -14,14 +14,12 @@ import numpy as np
 
 from ..ir import Function
 from ..ops.primitive import primitives
-from .adjoint import TOLERANCE
+from .adjoint import second_order_error, slopes
 from .cases import Case
 from .symmetric import directions, symmetric_inputs
 from .text import differentiable, flat, has_backward
 
 ROWS = 2  # of what is mapped
-STEP = 1e-5
-NOISE = 1e-8  # of such a difference, where numbers are about 1
 QUICKLY = {"xla_backend_optimization_level": 0}  # what is called once is not worth the time
 
 Fault = tuple[str, str]  # the place, and what is wrong there
@@ -168,12 +166,7 @@ class JaxCalls:
         second = self.jax.jit(self.jax.grad(total, argnums=(0, 1)), compiler_options=QUICKLY)(reals, seeds)
         ahead = [*(steps[n] for n in self.reals), *turns]
         terms = [float(np.sum(np.asarray(g) * u)) for g, u in zip([*second[0], *second[1]], ahead, strict=True)]
-        left, other = ((moved(h) - moved(-h)) / (2 * h) for h in (STEP, 2 * STEP))
-        right, scale = sum(terms), sum(map(abs, terms)) + abs(left)
-        # where two differences disagree (a kink, a function too wild for float64), nothing can be said
-        if np.isfinite(left) and abs(left - other) <= TOLERANCE * scale:
-            if not abs(left - right) <= 10 * TOLERANCE * scale + NOISE:
-                yield "J^T v", f"changes by {left:.12g} along a direction, and by its own gradient by {right:.12g}"
+        yield from second_order_error(slopes(moved), terms)
 
 
 def jax_faults(function: Function, artefact: Any, case: Case, empty: Case | None, seed: int) -> Iterator[Fault]:

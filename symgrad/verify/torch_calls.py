@@ -17,7 +17,7 @@ import numpy as np
 from ..ir import Function
 from ..ops.primitive import primitives
 from ..records import replace
-from .adjoint import TOLERANCE
+from .adjoint import TOLERANCE, second_order_error, slopes
 from .cases import Case
 from .symmetric import directions, symmetric_inputs
 from .text import differentiable, flat, has_backward
@@ -28,8 +28,6 @@ HALF = 0.05  # of the largest element, in half precision: products of products o
 TAME = 1e-3  # the same in float32, of what may be asked for in half precision
 LEAST = 1e-3  # of numbers about 1, what may be the rounding of nothing
 ROWS = 2  # of what is mapped
-STEP = 1e-5
-NOISE = 1e-8  # of such a difference, where numbers are about 1
 
 Tensor = Any
 Fault = tuple[str, str]  # the place, and what is wrong there
@@ -368,21 +366,17 @@ class TorchCalls:
         reals = [self.tensors[n].detach().requires_grad_() for n in names]
         seeds = [s.detach().requires_grad_() for s in self.seeds]
         value = total(reals, seeds, True)
-        by_difference = [(moved(h) - moved(-h)) / (2 * h) for h in (STEP, 2 * STEP)]
-        left, other = by_difference
+        by_difference = slopes(moved)
         if not value.requires_grad:
-            if abs(left) > TOLERANCE * (abs(value.item()) + 1):
+            if abs(by_difference[0]) > TOLERANCE * (abs(value.item()) + 1):
                 yield "J^T v", "is differentiated, and torch sees no graph of it"
             return
         second = torch.autograd.grad(value, [*reals, *seeds], allow_unused=True)
         terms = [
             float((g * u).sum()) if g is not None else 0.0 for g, u in zip(second, [*ahead, *turns], strict=True)
         ]
-        right, scale = sum(terms), sum(map(abs, terms)) + abs(left)
-        # where two differences disagree (a kink, a function too wild for float64), nothing can be said
-        if np.isfinite(left) and abs(left - other) <= TOLERANCE * scale and not symmetric:
-            if not abs(left - right) <= 10 * TOLERANCE * scale + NOISE:
-                yield "J^T v", f"changes by {left:.12g} along a direction, and by its own backward by {right:.12g}"
+        if not symmetric:
+            yield from second_order_error(by_difference, terms)
 
 
 def _told(error: Exception) -> str:

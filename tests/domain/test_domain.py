@@ -6,9 +6,8 @@ from functools import partial, reduce
 
 import pytest
 
-from symgrad.domain import Affine, Domain, Facts, Opaque, alternatives
+from symgrad.domain import Domain, Facts, Opaque, alternatives
 from symgrad.expr import Expr, apply, as_expr, conjunction, conjuncts, index, ref
-from symgrad.expr.polynomials import polynomial
 
 i, j, k, r = map(index, "ijkr")
 n, m, h, p, s, stride, padding, dilation, w = map(ref, "n m h p s stride padding dilation w".split())
@@ -198,20 +197,6 @@ def test_a_projection_says_whether_it_is_exact():
     assert not exact and inner.indices == (i,)
     shadow, exact = over({i: n, j: m}, le(i, j)).project([j])
     assert exact and [str(a) for a in shadow.atoms] == ["i >= 0", "i + 1 <= n", "i + 1 <= m", "1 <= m"]
-
-
-def test_a_window_of_a_pool_has_an_element():
-    """Where 2*padding <= p; a window that is all padding would have none."""
-    window = Domain((r,), tuple(a for a in POOL.atoms), FACTS)
-    assert window.inhabited() is None or all(isinstance(a, Affine) for a in window.inhabited() or ())
-    assert over({i: n}).inhabited() == (Affine(polynomial(n - 1)),)
-    assert over({i: 4}).inhabited() == ()
-    assert over({i: 4}, DATA).inhabited() is None
-
-
-def test_what_is_not_where_a_condition_holds():
-    causal = over({i: n, j: n})
-    assert [str(piece.atoms[-1]) for piece in causal.without(Affine(polynomial(i - j)))] == ["i + 1 <= j"]
 
 
 def test_conditions_that_are_no_limits_stand_as_far_outside_as_they_can():

@@ -20,9 +20,9 @@ TEXTS = {
         scores[i] = log(sum[j](exp(logits[i,j]))); out = mean[i](scores[i] - logits[i,target[i]])""",
 }
 TORCH = (
-    ("gelu", r"\(x,\) = ctx.saved_tensors", "(x,) = (t.detach() for t in ctx.saved_tensors)", "by its own backward"),
+    ("gelu", r"\(x,\) = ctx.saved_tensors", "(x,) = (t.detach() for t in ctx.saved_tensors)", "by its own gradient"),
     ("softmax", r"return grad_x\n", "return grad_x.detach()\n", "torch sees no graph of it"),
-    ("layer_norm", r" +if torch.is_grad_enabled\(\):\n.*\n.*\n", "", "by its own backward"),
+    ("layer_norm", r" +if torch.is_grad_enabled\(\):\n.*\n.*\n", "", "by its own gradient"),
     ("softmax", "generate_vmap_rule = True", "generate_vmap_rule = False", "torch.vmap"),
     ("plain", r" +\+ zero\n", "", "torch.func.vjp"),
     ("cross_entropy", "except RuntimeError", "except KeyError", "torch.vmap"),

@@ -79,11 +79,15 @@ class For:
 Statement = Union[Assign, Unpack, Update, AddAt, Guard, For]
 
 
+def inside(s: Statement) -> list[Statement]:
+    """A statement, and those inside of guards and loops."""
+    own = (*s.body, *s.otherwise) if isinstance(s, Guard) else s.body if isinstance(s, For) else ()
+    return [s, *(x for inner in own for x in inside(inner))]
+
+
 def flat(s: Statement) -> list[Assign | Unpack | Update | AddAt]:
     """The statements inside of guards and loops."""
-    if isinstance(s, Guard):
-        return [x for inner in (*s.body, *s.otherwise) for x in flat(inner)]
-    return [x for inner in s.body for x in flat(inner)] if isinstance(s, For) else [s]
+    return [x for x in inside(s) if not isinstance(x, (Guard, For))]
 
 
 def tops(s: Statement) -> list[Array]:

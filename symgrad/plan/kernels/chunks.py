@@ -14,7 +14,7 @@ from ...expr.traversal import transformer
 from ...ir import Equation, Tensor
 from ...records import dataclass, replace
 from ..chunks import Chunks, chunks
-from ..program import Item, Procedure, Program
+from ..program import Item, Procedure, Program, read_by
 from .data import Kernel
 from .stages import Choice
 from .tiles import launches
@@ -64,22 +64,18 @@ def in_turns(program: Program, procedure: Procedure) -> tuple[tuple[Choice, ...]
     groups = {name: item.equations for item in procedure.steps for name in item.targets}
     found = chunks(groups, procedure.chunked) if procedure.chunked else None
     inside = [s for s in procedure.steps if found is not None and s.targets[0] in found.kinds]
-    if found is None or not procedure.planes.keys().isdisjoint(_read(inside)):  # which are never stored
+    if found is None or not procedure.planes.keys().isdisjoint(read_by(*inside)):  # which are never stored
         return launches(program, procedure), None, ()
     kept = {*procedure.returns, *(program.saved if procedure is program.forward else ())}
     behind = [s for s in procedure.steps if s.targets[0] in found.behind]
     before = [s for s in procedure.steps if s not in inside and s not in behind]
-    turn = _turn(program, procedure, found, inside, (kept | _read(behind)) & found.kinds.keys())
+    turn = _turn(program, procedure, found, inside, (kept | read_by(*behind)) & found.kinds.keys())
 
     def some(items: list[Item], more: Collection[str]) -> tuple[Choice, ...]:
         own = {n for item in items for n in item.targets}
         return launches(program, replace(procedure, steps=tuple(items)), (kept | {*more}) & own) if items else ()
 
-    return some(before, _read([*inside, *behind])), turn, some(behind, ())
-
-
-def _read(items: list[Item]) -> set[str]:
-    return {r.name for item in items for e in item.equations for r in e.reads}
+    return some(before, read_by(*inside, *behind)), turn, some(behind, ())
 
 
 def _turn(program: Program, procedure: Procedure, found: Chunks, inside: list[Item], kept: Collection[str]) -> Turn:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence, Set
 from ...expr import Index, indices
 from ...ir import Box, Equation
 from ...records import dataclass
-from ..program import Step
+from ..program import Step, read_by
 from .data import Kernel, box_of
 from .triangles import Triangle, triangle
 from .walks import in_blocks
@@ -70,14 +70,14 @@ class Planes:
         found: set[str] = set()
         stack = [step]
         while stack:
-            new = _read(stack.pop()) & self.steps.keys() - found
+            new = read_by(stack.pop()) & self.steps.keys() - found
             found |= new
             stack += [self.steps[n] for n in new]
         return [s for n, s in self.steps.items() if n in found]
 
     def needed(self, *steps: Step) -> Set[str]:
         """What must be there for steps: planes never are."""
-        every = _read(*steps, *(p for s in steps for p in self.below(s)))
+        every = read_by(*steps, *(p for s in steps for p in self.below(s)))
         return every - self.steps.keys()
 
     def pair(self, e: Equation) -> Pair:
@@ -121,7 +121,7 @@ class Planes:
             own = {i for i, _ in e.box}
             if e.reduce != "none" or step.when or e.when or not rows <= own or not own <= shown.keys():
                 return False
-            if not _read(step) & here or not own.isdisjoint(i for i, _ in first.reduced) or tile not in own:
+            if not read_by(step) & here or not own.isdisjoint(i for i, _ in first.reduced) or tile not in own:
                 return False
             if not all(isinstance(s, Index) for r in e.reads for s in r.subscripts) or {*e.subscripts} != own:
                 return False
@@ -151,7 +151,3 @@ class Planes:
         found = in_blocks(made)
         assert isinstance(found, Streams)
         return found
-
-
-def _read(*steps: Step) -> Set[str]:
-    return {r.name for s in steps for e in s.equations for r in e.reads}

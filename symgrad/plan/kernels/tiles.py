@@ -13,7 +13,7 @@ from functools import reduce
 from ...expr import Const, Expr, Index, apply
 from ...ir import Box, Equation
 from ...records import dataclass, replace
-from ..program import Item, Procedure, Program, Recurrence, Step
+from ..program import Item, Procedure, Program, Recurrence, Step, read_by
 from .axes import named_alike
 from .data import Kernel, box_of
 from .products import Product, product_of
@@ -81,7 +81,7 @@ def _around_loops(program: Program, procedure: Procedure, kept: Set[str]) -> Ite
         own = {n for item in items for n in item.targets}
         there.update(own)
         if items:
-            needed = {*kept, *more, *_read(*waiting)} & own
+            needed = {*kept, *more, *read_by(*waiting)} & own
             yield from launches(program, replace(procedure, steps=tuple(items)), needed)
 
     while loops := [k for k, item in enumerate(waiting) if isinstance(item, Recurrence)]:
@@ -126,7 +126,7 @@ def _behind(steps: Sequence[Step], first: Callable[[Step], bool]) -> Set[str]:
     """What some of the steps compute, and what is computed of that."""
     found = set[str]()
     for s in steps:
-        found |= {s.target} if first(s) or not found.isdisjoint(_read(s)) else set()
+        found |= {s.target} if first(s) or not found.isdisjoint(read_by(s)) else set()
     return found
 
 
@@ -146,7 +146,7 @@ def _groups(waiting: Sequence[Step]) -> list[list[Step]]:
     there = Counter(s.target for s in waiting)
     groups: dict[str, list[Step]] = {}
     for s in waiting:
-        needed = _read(s) & there.keys()
+        needed = read_by(s) & there.keys()
         if _is_tiled(s) and not needed:
             groups[s.target] = [*groups.get(s.target, ()), s]
         elif needed and needed <= groups.keys() and all(there[n] == 1 for n in (*needed, s.target)):
@@ -182,10 +182,6 @@ def _is_beside(step: Step, other: Step) -> bool:
         if any(r.name == other.target and r.subscripts != at for r in e.reads):
             return False
     return True
-
-
-def _read(*items: Item) -> Set[str]:
-    return {r.name for item in items for e in item.equations for r in e.reads}
 
 
 def _by_place(step: Step) -> list[Step]:

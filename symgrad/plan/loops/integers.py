@@ -6,25 +6,21 @@ from collections.abc import Callable
 from itertools import chain
 
 from ...expr import (
-    ZERO,
     Apply,
     Const,
     Expr,
     Index,
     Ref,
     apply,
-    const,
     index,
     indices,
-    postorder,
-    product,
     ref,
     refs,
     select,
     size,
     transformer,
 )
-from ...expr.sizes import terms, tidy
+from ...expr.sizes import rebuilt, terms, tidy
 from ...ir import Equation
 from ...records import replace
 
@@ -34,17 +30,8 @@ def sides(root: Expr) -> tuple[Expr, Expr] | None:
     collected = terms(root)
     if collected is None:
         return None
-    p: Expr = ZERO
-    q: Expr = ZERO
-    written: dict[Expr, Expr] = {}
-    for node in postorder(root):
-        written.setdefault(node.key, node)
-    place = {key: number for number, key in enumerate(written)}  # factors stand as `root` names them
-    for monomial, c in sorted(collected.items(), key=lambda term: not term[0]):  # the constant last
-        atoms = [written[a] for a in sorted(monomial, key=place.__getitem__)]
-        term = product(atoms) if abs(c) == 1 and atoms else const(abs(c)) * product(atoms)
-        p, q = (p + term, q) if c > 0 else (p, q + term)
-    return p, q
+    ordered = sorted(collected.items(), key=lambda term: not term[0])  # the constant last
+    return rebuilt({m: c for m, c in ordered if c > 0}, root), rebuilt({m: -c for m, c in ordered if c < 0}, root)
 
 
 def short() -> Callable[[Equation], Equation]:
