@@ -233,8 +233,8 @@ class TorchCalls:
         if self.own_dtypes and any(r.dtype == torch.bfloat16 for r in results):  # the type that products have there
             results = [r.float() if r.dtype == torch.bfloat16 else r for r in results]
             rounded = {n: t.bfloat16().float() if n in self.reals else t for n, t in single.items()}
-            moved = [t for some in self.gradients(rounded) for t in some]
-            close = [HALF + 2 * _distance(a, b) for a, b in zip(moved, both, strict=True)]
+            shifted = [t for some in self.gradients(rounded) for t in some]
+            close = [HALF + 2 * _distance(a, b) for a, b in zip(shifted, both, strict=True)]
         elif self.own_dtypes:  # no operator of a library of one's own is on the lists of autocast
             with torch.autocast("cpu", dtype=torch.bfloat16), watch:
                 self.called(single)

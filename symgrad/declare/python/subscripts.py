@@ -111,9 +111,8 @@ def _beside_tensors(x: Traced, keys: Sequence[Any]) -> Traced:
             raise DeclarationError("a list beside an integer tensor in a subscript is one of integers, and not empty.")
         run = _evenly(numbers)
         if run is None:
-            flat = numbers.ravel()
-            others = (flat if m == n else o if o is Ellipsis else slice(None) for m, o in enumerate(keys) if o is not None)
-            x = _picked(x, tuple(others))
+            axes = [(m, o if o is Ellipsis else slice(None)) for m, o in enumerate(keys) if o is not None]
+            x = _picked(x, tuple(numbers.ravel() if m == n else o for m, o in axes))
         first, step = (0, 1) if run is None else (run.start, run.step)
         count: Expr = const(0)
         for extent, place in zip(numbers.shape, axes_of(shape := [*map(const, numbers.shape)]), strict=True):
