@@ -13,6 +13,10 @@ MENDED = {
     "a sum over rows beside one over all": "f(x[n,m], s[n], t)[i:n,j:m] = x[i,j]*t/s[i]/t**2",
     "a sum over two axes of one size, of which one is divided by": "f(x[n,n]) = sum[i,j](x[i,j]**2/n)",
     "a product over two axes beside a pack": "f(x[...,n,m])[...] = prod[i,j](x[...,i,j])",
+    "truth values that are subtracted from numbers": (
+        "f(u[n], tau[n], b[n]: bool)[i] = abs(tau[i] - (u[i] < 0))*u[i] - b[i]"
+    ),
+    "what moves far with what bfloat16 rounds": "f(x[n,d], b[m,d])[i,j] = sin(2*pi*sum[k](x[i,k]*b[j,k]))",
     "two inputs of one length": "f(x[n], y[m], w)[i:m] = where(i >= 1, x[i-1]*y[i], w)",
     "sizes and options alone": "f(x[d]; m=0): nn = d + m + 1; out = sum[i](x[i])*nn",
     "a number in xlogy": "f(x) = xlogy(x**2, 1.5)",

@@ -148,6 +148,10 @@ class Draft:
         extent, _ = multiples(extent, self.quotients)
         return next((size for size, product in self.lengths if tidy(extent - product) is ZERO), extent)
 
+    def _told(self, extents: Mapping[Index, Expr]) -> dict[Index, Expr]:
+        """The extents, those that are as long as a size is required to be by its name."""
+        return {i: self.settled(e) for i, e in extents.items()}
+
     def _follows(self, condition: Expr) -> bool:
         """Whether `groups * d <= c` says nothing, because c is groups * d."""
         if not isinstance(condition, Apply) or condition.op != "le":
@@ -238,7 +242,7 @@ class Draft:
         reader  whose name the new tensor has too, where other words say nothing
         Its indices are those of the body that are not reduced. The same reduction twice is one equation.
         """
-        given = dict(extents or {})
+        given = self._told(extents or {})
         word = kind
         body, finite = without_neutral(kind, self._with_arguments(body, where, kind, given))
         where = conjunction((where, finite))
@@ -287,16 +291,18 @@ class Draft:
             raise DeclarationError(f"{self.name}: {target} is an input; give the result a name of its own.")
         if named:
             self._named.add(check_name(target, "result"))
+        extents = self._told(extents or {})
+        subs = tuple(subscripts)
         if shape is not None:
-            self.shape(target, shape)
+            axes = zip(subs, shape, strict=True)
+            self.shape(target, [self.settled(e) if isinstance(s, Index) else e for s, e in axes])
         if when:
             self._sometimes.add(target)
-        subs = tuple(subscripts)
         shown = set(indices(*subs))
-        mentioned = (*indices(body, where), *(extents or {}))
+        mentioned = (*indices(body, where), *extents)
         kind = reduce if any(i not in shown for i in mentioned) else "none"
-        body = self._with_arguments(body, where, kind, extents or {})
-        self._pending += self._variants(Pending(target, subs, kind, body, dict(extents or {}), where, when))
+        body = self._with_arguments(body, where, kind, extents)
+        self._pending += self._variants(Pending(target, subs, kind, body, extents, where, when))
 
     def _with_arguments(self, body: Expr, where: Expr, kind: str, extents: Mapping[Index, Expr]) -> Expr:
         """`body` with a name for what depends on an optional input and is more than a term of it: a sum that is the

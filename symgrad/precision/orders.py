@@ -160,8 +160,8 @@ def _moves(steps: Sequence[Step]) -> Iterator[list[Step]]:
 
 
 def differences_first(given: Callable[[Expr], bool]) -> Callable[[Expr], Expr]:
-    """Writes u + x - y as x - y + u, for what is `given`: the difference of near numbers is exact, of u + x and y it is
-    not."""
+    """Writes u + x - y as x - y + u, and x - u - (y - u) as x - y, for what is `given`: the difference of near numbers
+    is exact, of u + x and y it is not."""
 
     def rewrite(node: Expr) -> Expr:
         if operator(node) not in ("add", "sub") or not all(sided(node)):
@@ -170,7 +170,12 @@ def differences_first(given: Callable[[Expr], bool]) -> Callable[[Expr], Expr]:
         more, less = ([t for t, sign in terms if given(t) and sign == s] for s in (1, -1))
         if len(terms) < 3 or len(more) != 1 or len(less) != 1:
             return node
-        rest = [pair for pair in terms if pair[0] not in (more[0], less[0])]
+        rest: list[tuple[Expr, int]] = []
+        for t, sign in terms:
+            if (t, -sign) in rest:  # what is added and taken away
+                rest.remove((t, -sign))
+            elif t not in (more[0], less[0]):
+                rest.append((t, sign))
         return signed_total([(more[0] - less[0], 1), *rest])
 
     sided = sided_by("add", "sub", given)

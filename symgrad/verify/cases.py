@@ -134,8 +134,9 @@ def is_of_nothing(error: Exception) -> bool:
 
 
 def refuses_infinity(error: Any) -> bool:
-    """Whether LAPACK, or SciPy before it, refuses a matrix that has overflowed; what is no error is no refusal."""
-    return isinstance(error, np.linalg.LinAlgError) or "must not contain infs or NaNs" in str(error)
+    """Whether LAPACK, as NumPy or torch call it, or SciPy before it, refuses a matrix that has overflowed; what is no
+    error is no refusal."""
+    return type(error).__name__ in ("LinAlgError", "_LinAlgError") or "must not contain infs or NaNs" in str(error)
 
 
 def one_point(case: Case, number: int) -> Values:

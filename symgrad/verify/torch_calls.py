@@ -226,15 +226,20 @@ class TorchCalls:
         watch = _casting(torch)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             results, grads = self.gradients(single)
-        close = SINGLE
+        both = [*wanted[0], *wanted[1]]
+        close = [SINGLE] * len(both)
         if self.own_dtypes and any(r.dtype == torch.bfloat16 for r in results):  # the type that products have there
-            results, close = [r.float() if r.dtype == torch.bfloat16 else r for r in results], HALF
+            results = [r.float() if r.dtype == torch.bfloat16 else r for r in results]
+            rounded = {n: t.bfloat16().float() if n in self.reals else t for n, t in single.items()}
+            shifted = [t for some in self.gradients(rounded) for t in some]
+            close = [HALF + 2 * _distance(a, b) for a, b in zip(shifted, both, strict=True)]
         elif self.own_dtypes:  # no operator of a library of one's own is on the lists of autocast
             with torch.autocast("cpu", dtype=torch.bfloat16), watch:
                 self.called(single)
         for said in watch.said:
             yield self.function.name, f"calls {said} under torch.autocast, which has another type on other devices"
-        yield from self._differing([*results, *grads], [*wanted[0], *wanted[1]], names, "under torch.autocast", close)
+        for a, b, what, near in zip([*results, *grads], both, names, close, strict=True):
+            yield from self._differing([a], [b], [what], "under torch.autocast", near)
         # backward alone, which computes again what forward has saved where it is to be differentiated itself
         moved = {n: t.detach().requires_grad_() if n in self.pulling else t for n, t in single.items()}
         results = self.called(moved)
@@ -386,8 +391,19 @@ def _told(error: Exception) -> str:
 def _close(a: Tensor, b: Tensor, close: float) -> bool:
     """Whether two tensors agree up to the rounding of their largest elements; what is no number in both is the same."""
     a, b = (np.asarray(t.detach().double()) for t in (a, b))
-    size = float(np.max(np.abs(b), initial=LEAST, where=np.isfinite(b)))
+    size = _size(b)
     return bool(np.allclose(a, b, rtol=close, atol=close * size, equal_nan=True))
+
+
+def _distance(a: Tensor, b: Tensor) -> float:
+    """How far two tensors are from each other, of the largest element; of what is no number, 0."""
+    a, b = (np.asarray(t.detach().double()) for t in (a, b))
+    away = np.abs(a - b)
+    return float(np.max(away, initial=0.0, where=np.isfinite(away))) / _size(b)
+
+
+def _size(a: Any) -> float:
+    return float(np.max(np.abs(a), initial=LEAST, where=np.isfinite(a)))
 
 
 def _turned(tensor: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from mathematics import interpret
 
+import symgrad as sg
 from symgrad import generate, library, load, pipeline
 from symgrad.backends.c import C
 from symgrad.backends.c_compile import compile_library
@@ -591,6 +593,35 @@ PLANNED = {  # what the checked text of the whole pipeline must not do wrong
 def test_the_planned_text_is_what_was_declared(name):
     report = pipeline.check(parse(PLANNED[name]), to="c")
     assert report.ok, str(report)
+
+
+READ_AGAIN = {  # formula -> what stands once in its forward, though it reads what was stored just before
+    "f(x[n,m], goal[n], w[m]) -> fit, o: fit[i] = sum[j](x[i,j]*w[j]); o = sum[i]((fit[i] - goal[i])**2)": "_i - goal",
+    "f(x[n,m], w[m], bias) -> row, o: row[i] = sum[j](x[i,j]*w[j]); o = sum[i](softplus(row[i] + 2*bias))": "_i + 2.0",
+}
+
+
+@pytest.mark.parametrize("text", READ_AGAIN)
+def test_what_reads_a_stored_element_is_computed_once(text):
+    code = generate(parse(text), to="c", check=False)["f.c"]
+    forward = re.search(r"^\w+ f_forward.*?^}", code, re.MULTILINE | re.DOTALL).group()
+    assert forward.count(READ_AGAIN[text]) == 1, forward
+
+
+def test_a_table_that_is_filled_cell_by_cell_is_as_long_as_it_has_cells():
+    def alignment(x: sg.Tensor["2"], y: sg.Tensor["2"]):
+        cost = np.zeros((3, 3))
+        cost[0, 1:], cost[1:, 0] = 1e4, 1e4
+        for i in range(1, 3):
+            for j in range(1, 3):
+                a, b, c = -cost[i - 1, j], -cost[i, j - 1], -cost[i - 1, j - 1]
+                top = np.maximum(a, np.maximum(b, c))
+                total = np.exp(a - top) + np.exp(b - top) + np.exp(c - top)
+                cost[i, j] = (x[i - 1] - y[j - 1]) ** 2 - top - np.log(total)
+        return cost[2, 2]
+
+    code = generate(sg.function(alignment), to="c", check=False)["alignment.c"]
+    assert len(code) < 40_000
 
 
 @needs_cc

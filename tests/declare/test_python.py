@@ -11,7 +11,7 @@ import pytest
 from mathematics import interpret
 
 import symgrad.declare as sg
-from symgrad import generate, library
+from symgrad import check, generate, library
 from symgrad.errors import DeclarationError, ShapeError, SymgradError, UnsupportedError
 from symgrad.expr import show
 from symgrad.ir import Function
@@ -715,6 +715,19 @@ def misspelt(x: sg.Tensor["k n ..."]):
     return x
 
 
+def untold_size(x: sg.Tensor["4*k n"], y: sg.Tensor["n"]):
+    return x + y
+
+
+def gated(x: sg.Tensor["n i"], w: sg.Tensor["2*k i"], b: sg.Tensor["2*k"], h: sg.Tensor["n k"]):
+    a, g = np.split(x @ w.T + b, 2, axis=1)
+    return a * sg.sigmoid(g) + h
+
+
+def wrong_gates(x: sg.Tensor["n i"], w: sg.Tensor["3*k i"], b: sg.Tensor["3*k"], h: sg.Tensor["n k"]):
+    return sg.function(gated)(x, w, b, h)
+
+
 REFUSED: dict[str, tuple[Callable[..., Any], type[SymgradError], tuple[str, ...]]] = {
     "if on a symbol": (if_on_symbol, DeclarationError, ("no truth value", "np.where(", "sg.Static", "test_python.py:")),
     "two sizes": (
@@ -738,6 +751,12 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[SymgradError], tuple[str, ...]
     "reshape across an axis": (torn_apart, ShapeError, ("merging", "splitting one", "test_python.py:")),
     "pack and name": (stretched_pack, ShapeError, ("does not stretch", "test_python.py:")),
     "call with wrong shapes": (wrong_call, ShapeError, ("linear: k has two sizes", "test_python.py:")),
+    "a size that nothing tells": (untold_size, DeclarationError, ("x has the size 4*k", "give it to an axis")),
+    "call with a wrong multiple": (
+        wrong_gates,
+        ShapeError,
+        ("gated: w has 3 * k in axis 0, and is declared with 2*k, which is 2 * k in this call", "test_python.py:"),
+    ),
     "assigned twice": (assigned_twice, DeclarationError, ("assigned twice", "+=", "test_python.py:")),
     "unknown size": (unknown_size, DeclarationError, ("m is no size", "Known: n", "test_python.py:")),
     "nothing returned": (nothing, DeclarationError, ("returns nothing", "test_python.py:")),
@@ -751,6 +770,35 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[SymgradError], tuple[str, ...]
     "number by position": (positional_number, DeclarationError, ("p: int is no real number", "With a default, p=2")),
     "any number of inputs": (many, DeclarationError, ("number of inputs is fixed",)),
 }
+
+
+def gates_of_others(x: sg.Tensor["n i"], w: sg.Tensor["2*k i"], b: sg.Tensor["2*k"], h: sg.Tensor["n k"]):
+    return sg.function(gated)(x, w, b, h) ** 2
+
+
+def nodes(t: sg.Tensor["n+1"], f: sg.Tensor["n"]):
+    return ((t[1:] - t[:-1]) * f).sum()
+
+
+def beside(x: sg.Tensor["i"], h: sg.Tensor["k"], w: sg.Tensor["k i+k"]):
+    return w @ np.concatenate([x, h])
+
+
+def padded(x: sg.Tensor["n+2*p"], y: sg.Tensor["n"], *, p: int = 1):
+    return x[: y.shape[0]] * y
+
+
+@pytest.mark.parametrize("python", [gated, gates_of_others, nodes, beside, padded])
+@pytest.mark.parametrize("to", ["numpy", "c"])
+def test_sizes_that_others_tell(python, to):
+    report = check(sg.function(python), to=to)
+    assert report.ok, report
+
+
+def test_sizes_that_others_tell_are_one_size_where_they_are_equal():
+    code = generate(sg.function(beside), check=False)["beside_numpy.py"]
+    assert "beside: needs w_length == i + k, here w_length = {w_length}" in code
+    assert "out = w @ joined\n" in code and "joined[:" not in code
 
 
 @pytest.mark.parametrize(("python", "error", "texts"), REFUSED.values(), ids=REFUSED.keys())

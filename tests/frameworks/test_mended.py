@@ -15,6 +15,21 @@ def test_agrees_with_the_formula(name, to):
     assert report.ok, report
 
 
+MATRICES = {  # what C calls LAPACKE for
+    "a matrix that overflows": (
+        "f(x[n], s): k[i,j:n] = exp(-(x[i] - x[j])**2/2) + where(i == j, exp(2*s), 0); l = cholesky(k); "
+        "out = sum[i](log(l[i,i]))"
+    ),
+}
+
+
+@pytest.mark.parametrize("to", ["torch", "jax"])
+@pytest.mark.parametrize("name", MATRICES)
+def test_agrees_with_the_formula_of_matrices(name, to):
+    report = sg.check(sg.parse(MATRICES[name]), to=to)
+    assert report.ok, report
+
+
 @pytest.mark.parametrize("to", ["torch", "jax"])
 @pytest.mark.parametrize("save", ["minimal", "all"])
 @pytest.mark.parametrize("name", SAVED)

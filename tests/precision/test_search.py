@@ -3,8 +3,10 @@
 import pytest
 
 import symgrad as sg
+from symgrad.expr import ref
 from symgrad.expr.text import show
 from symgrad.precision import better
+from symgrad.precision.orders import differences_first
 
 FORMS = {  # what textbooks have: what numerical analysts write
     "x**2 + y**2": None,
@@ -47,3 +49,18 @@ def form(text):
 @pytest.mark.parametrize("text", FORMS)
 def test_form(text):
     assert form(text) == FORMS[text]
+
+
+X, Y, U = map(ref, "xyu")
+DIFFERENCES = [
+    (U + X - Y, "x - y + u"),
+    (X - U - (Y - U), "x - y"),
+    (X - U - (Y - U) + U, "x - y + u"),
+    (X + U - Y - U - U, "x - y - u"),
+    (U - X * Y - U, "u - x * y - u"),  # no difference of what is given
+]
+
+
+@pytest.mark.parametrize(("formula", "wanted"), DIFFERENCES, ids=[wanted for _, wanted in DIFFERENCES])
+def test_differences_come_first_without_what_is_taken_away_again(formula, wanted):
+    assert show(differences_first({X, Y}.__contains__)(formula)) == wanted

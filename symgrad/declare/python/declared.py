@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import PurePath
@@ -14,9 +14,9 @@ from types import CodeType
 from typing import Any, overload
 
 from ...errors import DeclarationError, ShapeError, SymgradError
-from ...expr import Expr, const, ref, show
-from ...expr.names import is_pack
-from ...expr.sizes import equal
+from ...expr import Expr, ref, refs, show, substitute
+from ...expr.names import Names, is_pack
+from ...expr.sizes import equal, tidy
 from ...ir import Function, show_element
 from ...later import np
 from ...records import replace
@@ -30,12 +30,14 @@ from .seen import seen
 from .signature import (
     Signature,
     TensorType,
+    is_computed,
     of_numbers,
     read_signature,
     with_axes_of_pack,
     with_chosen_axes,
     with_fixed,
 )
+from .sizes import read_size
 from .values import Absent, NumbersListed, PackTooShort, Traced, traced
 
 Known = dict[str, tuple[tuple[Expr, ...], str]]  # the extents of a size or a pack, and which argument told them
@@ -251,9 +253,15 @@ def _trace(declared: Declared, signature: Signature) -> Function:
     with _located(scope):
         sizes: dict[str, Expr] = {}
         arguments: dict[str, Any] = {}
+        dims = [dim for kind in signature.tensors.values() for dim in kind.dims]
+        sizes.update((dim, draft.dim(dim)) for dim in dims if not dim.isdecimal() and not is_computed(dim))
         for name, kind in signature.tensors.items():
-            shape = [const(int(d)) if d.isdecimal() else sizes.setdefault(d, draft.dim(d)) for d in kind.dims]
-            draft.input(name, shape, kind.dtype, kind.optional)
+            shape = [_extent(d, {*sizes, *signature.options}, f"{declared.name}: {name}") for d in kind.dims]
+            for dim, extent in zip(kind.dims, shape, strict=True):
+                if is_computed(dim) and draft.settled(extent) is extent:
+                    taken = {*draft.names, *signature.tensors, *signature.options}
+                    draft.require(lengths=[(draft.dim(Names(taken).new(f"{name}_length")), extent)])
+            draft.input(name, [draft.settled(e) for e in shape], kind.dtype, kind.optional)
             draft.restrict(name, kind.interval)
             arguments[name] = Input(input_of(name, shape), packs_in(shape))
         keywords: dict[str, Any] = declared.keywords()
@@ -269,6 +277,15 @@ def _trace(declared: Declared, signature: Signature) -> Function:
         lowered = Lowering(draft, outputs, scope.names, scope.calls | scope.stored, scope.within).run()
         text = formula(declared.name, tuple(draft.tensors.values()), lowered.outputs, lowered.lines, signature.bare)
         return draft.finish(lowered.outputs, text, declared._source)
+
+
+def _extent(size: str, numbers: Collection[str], where: str) -> Expr:
+    """How long an axis is, of sizes and options."""
+    value = ref(size) if is_pack(size) else read_size(size)
+    if unknown := [r.name for r in refs(value) if r.name not in numbers]:
+        said = f"the size {size}, and nothing tells {unknown[0]}"
+        raise DeclarationError(f"{where} has {said}: give it to an axis of its own, or to an option.")
+    return tidy(value)
 
 
 def _output(declared: Declared, x: Any) -> Node:
@@ -322,6 +339,7 @@ def _inline(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         keywords[name] = as_array(traced(kwargs.get(name, default)))
         if keywords[name]._node.constant:
             sizes[name] = read(keywords[name]._node, ())
+    _bind_computed(declared, arguments, sizes)
     scope = replace(caller, sizes=sizes, code=declared._code, frame=None, latest=(-1, None))
     result, found = _run(declared, scope, arguments, keywords)
     scope.names.update(found)
@@ -352,8 +370,10 @@ def _bind(declared: Declared, name: str, kind: TensorType, x: Traced, known: Kno
     fronts = [(pack, shape[:lead]) for pack in dims[:packed]]
     axes = [(dim, (extent,)) for dim, extent in zip(dims[packed:], shape[lead:], strict=True)]
     for dim, extents in (*fronts, *axes):
+        if is_computed(dim):
+            continue
         literal = dim.isdecimal()
-        before, teller = ((const(int(dim)),), "its declaration") if literal else known.setdefault(dim, (extents, name))
+        before, teller = ((read_size(dim),), "its declaration") if literal else known.setdefault(dim, (extents, name))
         if len(before) != len(extents) or not all(map(equal, before, extents)):
             raise ShapeError(
                 f"{declared.name}: {f'an axis of {dim}' if literal else dim} has two sizes\n"
@@ -362,3 +382,18 @@ def _bind(declared: Declared, name: str, kind: TensorType, x: Traced, known: Kno
                 f"  Give both axes one name where they are declared, or transpose one."
             )
     return lead
+
+
+def _bind_computed(declared: Declared, arguments: Mapping[str, Any], sizes: Mapping[str, Expr]) -> None:
+    """Check the axes that are as long as others say, `4*k`."""
+    told = {ref(name): extent for name, extent in sizes.items()}
+    for name, kind in declared.signature.tensors.items():
+        here = [n for n, dim in enumerate(kind.dims) if is_computed(dim)]
+        for place in here if not isinstance(arguments[name], Absent) else ():
+            extent = arguments[name]._node.shape[place - len(kind.dims)]
+            wanted = substitute(read_size(kind.dims[place]), told)
+            if not equal(extent, wanted):
+                raise ShapeError(
+                    f"{declared.name}: {name} has {show(extent)} in axis {place}, and is declared with "
+                    f"{kind.dims[place]}, which is {show(tidy(wanted))} in this call."
+                )

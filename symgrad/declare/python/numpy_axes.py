@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ONE, ZERO, Expr, apply, is_exact, show, value_of
-from ...expr.sizes import equal, tidy
+from ...expr.sizes import equal, floor_divide, tidy
 from . import joining
 from .arithmetic import elementwise, fitted
 from .graph import Pieces, axes_of, constant, packs_in, places_of, read, value
@@ -220,11 +220,12 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Traced, ..
     x, where = traced(ary), indices_or_sections
     if isinstance(where, int):
         extent = x._node.shape[axis_of(x, axis)]
-        if not is_exact(extent) or not where or value_of(extent) % where:
+        each = floor_divide(extent, where) if where else extent
+        if not equal(each * where, extent):
             raise ShapeError(f"np.split of {show(extent)} elements into {where}: say where, x[:k], x[k:].")
-        where = [k * int(value_of(extent)) // where for k in range(1, where)]
-    ends = [None, *where, None]
-    return tuple(along(x, axis, slice(a, b)) for a, b in pairwise(ends))
+        ends = [tidy(k * each) for k in range(1, where)]
+        where = [int(value_of(e)) if is_exact(e) else Traced(constant(e)) for e in ends]
+    return tuple(along(x, axis, slice(a, b)) for a, b in pairwise([None, *where, None]))
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Traced, ...]:

@@ -16,7 +16,7 @@ from ...records import dataclass, replace
 from ..draft import Draft
 from ..names import check_name
 from ..text import declare_inputs, interval_of
-from .sizes import split_sizes
+from .sizes import read_size, split_sizes
 
 _MISSING = inspect.Parameter.empty
 
@@ -74,20 +74,30 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
     for place, part in enumerate(parts):
         if is_pack(part) and place:
             raise DeclarationError(f'{what}["{text}"]: {part} stands for leading axes; it comes first.')
-        size, _, option = part.partition("*")
-        if size and option:
-            check_name(option, "option")
-            check_name(size, "size")
+        if is_computed(part):
+            try:
+                read_size(part)
+            except DeclarationError as error:
+                raise DeclarationError(f'{what}["{text}"]: the size {part} cannot be read. {error}') from None
         elif not part.isdecimal() and part != "...":
-            check_name(part.removeprefix("*"), "size")
+            for name, kind in zip(part.removeprefix("*").split("*"), ("size", "option"), strict=False):
+                check_name(name, kind)
         if part.isdecimal() and int(part) == 0:
             raise DeclarationError(f'{what}["{text}"]: an axis of size 0 holds nothing.')
     return parts
 
 
+def is_computed(part: str) -> bool:
+    """Whether a size is told by others, `4*k` or `n+1`; `w*places` is a size and how often it stands there."""
+    size, _, times = part.partition("*")
+    return any(c in part for c in "+-*/%(") and not is_pack(part) and not (size.isidentifier() and times.isidentifier())
+
+
 class Tensor:
     """An array of real numbers: `sg.Tensor["n k"]`, `sg.Tensor["... 2"]`, `sg.Tensor["*batch d"]`, `sg.Tensor[""]`; of
     those that are in a domain: `sg.Tensor["n", "> 0"]`, `sg.Tensor["n", ">= 0, < 1"]`.
+
+    A size may be told by others: `sg.Tensor["4*k n+1"]`, where k and n are sizes of other axes, or options.
 
     Static options say how many axes there are, `sg.Tensor["n c w*places"]`, or choose the sizes:
     `sg.Tensor[lambda groups: "o c" if groups == 1 else "o d"]`.
@@ -221,7 +231,7 @@ def with_chosen_axes(signature: Signature, static: Mapping[str, Any], function: 
 
 def _counted(part: str, static: Mapping[str, Any], where: str) -> tuple[str, ...]:
     size, _, option = part.partition("*")
-    if not size or not option:
+    if not size or not option or is_computed(part):
         return (part,)
     count = static.get(option)
     if not isinstance(count, int) or count < 0:
@@ -315,7 +325,8 @@ def _written(text: str, name: str) -> dict[str, TensorType]:
     if draft.options:
         option = draft.options[0].name
         raise DeclarationError(f"{name}: an option is a keyword of the function: def {name}(..., *, {option}=...).")
+    told = {size: f"({show(value)})" for size, value in draft.lengths}
     return {
-        n: TensorType(_dims(" ".join(map(show, t.shape)), name), t.dtype, t.optional, t.interval)
+        n: TensorType(_dims(" ".join(told.get(e) or show(e) for e in t.shape), name), t.dtype, t.optional, t.interval)
         for n, t in draft.tensors.items()
     }

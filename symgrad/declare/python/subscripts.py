@@ -15,7 +15,7 @@ from ...later import np, of_numpy
 from ...records import dataclass
 from . import joining
 from .arithmetic import broadcast
-from .graph import Node, places_of, read, value
+from .graph import Node, axes_of, places_of, read, value
 from .scope import current
 from .values import Traced, is_condition, size_of, traced
 
@@ -47,7 +47,9 @@ def selected(x: Traced, key: Any) -> Traced:
     """`x[key]`."""
     keys, scope = key if isinstance(key, tuple) else (key,), current()
     if any(map(is_list, keys)):
-        return _picked(x, keys)
+        if not any(isinstance(k, Traced) and k._node.rank for k in keys):
+            return _picked(x, keys)
+        return _beside_tensors(x, keys)
     cells = scope.cells.get(x._node.serial) if scope is not None else None
     if cells and (place := literal_place(keys, cells)) is not None:
         cell, rest = cells[place], keys[len(place) :]
@@ -96,6 +98,27 @@ def _picked(x: Traced, keys: Sequence[Any]) -> Traced:
     for axis, count in zip(axes, reversed(lists[0].shape), strict=True):
         parts = [joining.stack(parts[k : k + count], axis) for k in range(0, len(parts), count)]
     return parts[0]
+
+
+def _beside_tensors(x: Traced, keys: Sequence[Any]) -> Traced:
+    """`x[[0, 3], t]` as `x[[0, 3]][np.arange(2), t]`: a list selects together with an integer tensor."""
+    own = list(keys)
+    for n, k in enumerate(keys):
+        if not is_list(k):
+            continue
+        numbers = np.asarray(k)
+        if numbers.dtype.kind == "b" or not numbers.size:
+            raise DeclarationError("a list beside an integer tensor in a subscript is one of integers, and not empty.")
+        run = _evenly(numbers)
+        if run is None:
+            axes = [(m, o if o is Ellipsis else slice(None)) for m, o in enumerate(keys) if o is not None]
+            x = _picked(x, tuple(numbers.ravel() if m == n else o for m, o in axes))
+        first, step = (0, 1) if run is None else (run.start, run.step)
+        count: Expr = const(0)
+        for extent, place in zip(numbers.shape, axes_of(shape := [*map(const, numbers.shape)]), strict=True):
+            count = count * extent + place
+        own[n] = Traced(value(shape, step * count + first))
+    return selected(x, tuple(own))
 
 
 def _evenly(places: np.ndarray) -> slice | None:

@@ -161,7 +161,7 @@ class Reader(Evaluator):
 
     def _piece(self, s: Expr, axis: Expr, extents: Extents, safe: bool) -> Piece | None:
         if isinstance(s, Index):
-            if equal(extents[s], axis):
+            if equal(*map(self.sizes.exact, (extents[s], axis))):
                 return Run(s, ALL)
             inside = safe or self.sizes.inside(s, axis, extents)
             return Run(s, self.span(ZERO, ONE, extents[s], axis, s)) if inside else None

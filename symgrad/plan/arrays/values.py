@@ -174,7 +174,7 @@ class Evaluator(Branches, ABC):
     def _counted(self, op: str, args: list[Value]) -> list[Value]:
         """What arithmetic is done with: booleans among themselves, and with numbers, are 0 and 1 to it.
 
-        Beside an array of real numbers they are that anyway.
+        Beside an array of real numbers they are that anyway, but to torch's minus, which refuses them.
         """
         if op == "neg":
             return [Value(self._signed(args[0].array), args[0].axes)]
@@ -182,7 +182,7 @@ class Evaluator(Branches, ABC):
         values = [a.array for a in args[first:]]
         if OPS[op].result == "bool" or (first and all(map(self.boolean, values))):
             return args
-        if not all(self.boolean(a) or plain_number(a) for a in values):
+        if op != "sub" and not all(self.boolean(a) or plain_number(a) for a in values):
             return args
         return [*args[:first], *(self.real(a) for a in args[first:])]
 

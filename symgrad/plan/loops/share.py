@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import count
+from math import inf
 
 from ...expr import ZERO, Apply, Const, Expr, Index, Ref, folded, indices, postorder, preorder, ref, renewed, substitute
 from ...ir import Dtype, dtype_of, unconditional
@@ -110,7 +111,7 @@ class Share:
         """Give names in this block, each before the statement that needs it first; then in the blocks inside."""
         names = _Names(self, block, reach)
         done: list[Node] = []
-        for node in block:
+        for names.place, node in enumerate(block, 1):
             if isinstance(node, Local) and not node.changes:
                 node = replace(node, value=names.known_as(node.value, node.name))
             elif (root := root_of(node)) is not None:
@@ -153,15 +154,18 @@ class _Names:
         self._uses: dict[Expr, int] = {}
         self._places: dict[Expr, set[int]] = {}  # 0 for those outside of conditions, or two others
         self._open: set[Expr] = set()  # evaluated whatever the conditions are
-        self._stable: set[Expr] = set()  # reads nothing that the block changes
+        self.place = 0  # of the statement that is looked at
+        self._changed: dict[Expr, float] = {}  # where in the block something that is read changes for the last time
         self._names: dict[Expr, Expr] = {}
         self._lengths: dict[Expr, int] = {}
         self._new: list[Local] = []
         self.written: dict[Expr, Expr] = {}
-        unstable = {r.name for n in walk(block) for r in stores(n)}
-        unstable |= {n.name for n in walk(block) if isinstance(n, Local) and n.changes}
+        changes = dict[str, float]()
+        for place, statement in enumerate(block, 1):
+            changes |= {r.name: place for n in walk((statement,)) for r in stores(n)}
+            changes |= {n.name: place for n in walk((statement,)) if isinstance(n, Local) and n.changes}
         inner = [n for node in block for body in node.blocks for n in walk(body)]
-        unstable |= {n.name for n in inner if isinstance(n, Local)}  # not seen from here
+        changes |= {n.name: inf for n in inner if isinstance(n, Local)}  # not seen from here
         sites = [
             (0 if root is root_of(node) else place, root)
             for place, node in enumerate(block, 1)
@@ -179,8 +183,8 @@ class _Names:
                 met.add(node.key)
                 for a in node.args:
                     self._uses[a.key] = self._uses.get(a.key, 0) + 1
-            if not (isinstance(node, Ref) and node.name in unstable) and self._stable.issuperset(node.args):
-                self._stable.add(node)
+            own = changes.get(node.name, 0) if isinstance(node, Ref) else 0
+            self._changed[node] = max([own, *map(self._changed.__getitem__, node.args)])
         for place, here in roots.items():
             stack = list(here)
             while stack:
@@ -198,7 +202,7 @@ class _Names:
     def known_as(self, value: Expr, name: str) -> Expr:
         """`value`, which is about to get that name anyway."""
         written = self.of(value, named=True)
-        if isinstance(value, Apply) and value in self._stable:
+        if isinstance(value, Apply) and self._changed[value] < self.place:
             own = self._names.setdefault(value.key, ref(name))
             self.written[value] = own
             self._lengths[own] = length_of(own, self._lengths)
@@ -246,8 +250,8 @@ class _Names:
         return _is_costly(node) or any(isinstance(a, Apply) for a in new.args) or length > WORTH
 
     def _allowed(self, node: Expr) -> bool:
-        real = self._share._dtype(node) is Dtype.REAL
-        return real and node in self._stable and (node in self._open or self._share._safe(node, self._reach))
+        settled = self._share._dtype(node) is Dtype.REAL and self._changed[node] < self.place
+        return settled and (node in self._open or self._share._safe(node, self._reach))
 
 
 def _is_narrow(loop: Loop) -> bool:
