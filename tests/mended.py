@@ -16,6 +16,12 @@ MENDED = {
     "truth values that are subtracted from numbers": (
         "f(u[n], tau[n], b[n]: bool)[i] = abs(tau[i] - (u[i] < 0))*u[i] - b[i]"
     ),
+    "the smaller of two, one of them between bounds, under a mask, in vectors": (
+        "ppo(logp[n], old[n], adv[n], mask[n]: bool; eps=0.2): m = mean[i](adv[i]); "
+        "s = sqrt(mean[i]((adv[i] - m)**2)) + 1e-8; z[i] = (adv[i] - m)/s; r[i] = exp(logp[i] - old[i]); "
+        "a[i] = r[i]*z[i]; b[i] = clip(r[i], 1 - eps, 1 + eps)*z[i]; "
+        "out = -sum[i](where(mask[i], minimum(a[i], b[i]), 0))/sum[i](where(mask[i], 1, 0))"
+    ),
     "what moves far with what bfloat16 rounds": "f(x[n,d], b[m,d])[i,j] = sin(2*pi*sum[k](x[i,k]*b[j,k]))",
     "two inputs of one length": "f(x[n], y[m], w)[i:m] = where(i >= 1, x[i-1]*y[i], w)",
     "sizes and options alone": "f(x[d]; m=0): nn = d + m + 1; out = sum[i](x[i])*nn",

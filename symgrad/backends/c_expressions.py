@@ -58,7 +58,8 @@ def language(node: Expr) -> Expr:
         if isinstance(b, Const):
             return select(apply("lt" if node.op == "maximum" else "gt", a, b), b, a)
         wins = apply("ge" if node.op == "maximum" else "le", a, b)
-        return select(apply("or", wins, apply("ne", a, a)), a, b)
+        # in this order: GCC 12 vectorises `a >= b || isnan(a)` wrongly for AVX-512, where a loop has conditions
+        return select(apply("or", apply("ne", a, a), wins), a, b)
     if node.op == "sign":
         (x,) = node.args
         return select(apply("gt", x, 0), ONE, select(apply("lt", x, 0), -ONE, x))

@@ -27,13 +27,15 @@ def with_functions(equations: Sequence[Equation], language: str) -> list[Equatio
     operands: dict[str, set[object]] = {}
     for e in equations:
         for node in postorder(e.body) if any(lacks(op, language) for op in operators(e.body)) else ():
-            if isinstance(node, Apply) and _called(node, language) is not None:
+            if isinstance(node, Apply) and _is_called(node, language):
                 operands.setdefault(node.op, set()).add((range_of(node, dict(e.box)), e.when))
     often = {op for op, some in operands.items() if len(some) > 1}
 
     def rewrite(node: Expr) -> Expr:
-        called = _called(node, language) if isinstance(node, Apply) and node.op in often else None
-        return node if called is None else called
+        if not (isinstance(node, Apply) and node.op in often and _is_called(node, language)):
+            return node
+        function = as_function(node.op, language)
+        return node if function is None else apply(function, *node.args)
 
     return [replace(e, body=transform(e.body, rewrite)) for e in equations] if often else list(equations)
 
@@ -45,20 +47,30 @@ def functions(words: Collection[str], language: str) -> Mapping[str, Operator]:
     return {word: op for word, op in made.items() if op is not None}
 
 
-@lru_cache(maxsize=1024)
 def as_function(op: str, language: str) -> Operator | None:
     """The operator `op` as a function of the file; None where it is short in others: reads nothing twice, or calls no
     function."""
+    body = _long_body(op, language)
+    return None if body is None else _function(op, body)
+
+
+@lru_cache(maxsize=1024)
+def _long_body(op: str, language: str) -> Expr | None:
+    """What the operator is in others, of ARGUMENTS, where that is long."""
     row = OPS[op]
     if isinstance(op, Operator) or row.arity > len(ARGUMENTS):
         return None
-    arguments = ARGUMENTS[: row.arity]
-    node = apply(op, *map(ref, arguments))
+    node = apply(op, *map(ref, ARGUMENTS[: row.arity]))
     body = written(node, language)
     reads = [a for n in postorder(body) for a in n.args if not isinstance(a, Const)]
     calls = any(isinstance(n, Apply) and OPS[n.op].kind == "function" and not OPS[n.op].cheap for n in postorder(body))
-    if body is node or len(reads) == len(set(reads)) or not calls:
-        return None
+    return body if body is not node and len(reads) > len(set(reads)) and calls else None
+
+
+@lru_cache(maxsize=1024)
+def _function(op: str, body: Expr) -> Operator:
+    row = OPS[op]
+    arguments = ARGUMENTS[: row.arity]
     lines, result = named_calls(body)
     twin = row.twin(*(sympy.Symbol(a, real=True) for a in arguments))
     helper = Helper(
@@ -102,14 +114,11 @@ def named_calls(body: Expr) -> tuple[dict[Ref, Expr], Expr]:
         body = substitute(body, {call: name})
 
 
-def _called(node: Expr, language: str) -> Expr | None:
-    """The call of a function for `node`; None where its operands have a form of their own, sigmoid(n*log(b))."""
+def _is_called(node: Apply, language: str) -> bool:
+    """Whether a function may stand for `node`; not where its operands have a form of their own, sigmoid(n*log(b))."""
     own = in_others(node, language)
-    if own is None or not isinstance(node, Apply) or any(isinstance(a, Const) for a in node.args):
-        return None
-    function = as_function(node.op, language)
+    if own is None or any(isinstance(a, Const) for a in node.args) or _long_body(node.op, language) is None:
+        return False
     general = in_others(with_args(node, [ref(a) for a in ARGUMENTS[: len(node.args)]]), language)
     given: dict[Expr, Expr] = {ref(a): value for a, value in zip(ARGUMENTS, node.args, strict=False)}
-    if function is None or general is None or substitute(general, given).key is not own.key:
-        return None
-    return apply(function, *node.args)
+    return general is not None and substitute(general, given).key is own.key

@@ -28,8 +28,8 @@ from ..expr import (
     values,
     without_sign,
 )
-from ..numerics.quotients import Polynomial, Quotient, by_power, of_used, ring, with_square
 from ..ops import OPS
+from .quotients import Polynomial, Quotient, by_power, of_used, ring, with_square
 
 MANY = 300  # terms of a polynomial that is not multiplied out
 ROOTS = frozenset({"pow", "sqrt", "hypot", "root_of_sum", "abs", "sign"})  # whose squares are known
