@@ -108,7 +108,8 @@ class Reader:
             _, _, line = line.partition(" && ")
             if not line.startswith("symgrad "):
                 return text
-        if not line.startswith("symgrad ") or re.search(r"[|>&]", re.sub(r"\"[^\"]*\"", "", line)):
+        own_process = "--help" in line  # it is as wide as a terminal there
+        if own_process or not line.startswith("symgrad ") or re.search(r"[|>&]", re.sub(r"\"[^\"]*\"", "", line)):
             return f"{first}\n{self.shell(line)}"
         own = {path.stem for path in self.folder.glob("*.py")}  # another test may have imported modules of these names
         others = {name: sys.modules.pop(name) for name in own & {*sys.modules}}
