@@ -328,7 +328,10 @@ def by_roots(body: Expr) -> Iterator[Expr]:
             above = dict(by_power(square.above, other))
             if other != root and max(above) == 1 and not square.below.degrees()[other]:
                 times, rest = (Quotient(above.get(k, square.above * 0), square.below) for k in (1, 0))
-                found = atoms.whole.with_symbol(other, (atoms.symbol(atoms.nodes[root]) ** 2 - rest) / times)
+                try:
+                    found = atoms.whole.with_symbol(other, (atoms.symbol(atoms.nodes[root]) ** 2 - rest) / times)
+                except ZeroDivisionError:  # what is divided by is 0 everywhere
+                    continue
                 yield _written(found, atoms, [root])
 
 

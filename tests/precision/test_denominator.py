@@ -39,6 +39,7 @@ ROOTS = {
         "(sqrt(b**2 - 4 * a * c) - b) / (2 * a)",
     ],
     "x/(x + 1)": [],
+    "1/(x - sqrt(x)**2)": [],  # by nothing
 }
 
 
