@@ -199,7 +199,7 @@ class _Atoms:
                 return total(self.write(part) * nodes[k] ** power for power, part in by_power(found, k))
         terms = []
         for powers, number in found.terms():
-            term = product([node**power for node, power in zip(nodes, powers, strict=True) if power])
+            term = product([node ** int(power) for node, power in zip(nodes, powers, strict=True) if power])
             value = const(_fraction(number))
             terms.append(value * term if value is not ONE else term)
         return total(sorted(terms, key=lambda t: operator(t) == "neg"))

@@ -77,7 +77,7 @@ def by_power(found: Polynomial, symbol: int) -> Iterator[tuple[int, Polynomial]]
     """The powers of a symbol, the highest first, and what each is multiplied with."""
     parts: dict[int, dict[tuple[int, ...], Any]] = {}
     for powers, number in found.terms():
-        parts.setdefault(powers[symbol], {})[(*powers[:symbol], 0, *powers[symbol + 1 :])] = number
+        parts.setdefault(int(powers[symbol]), {})[(*powers[:symbol], 0, *powers[symbol + 1 :])] = number
     for power in sorted(parts, reverse=True):
         yield power, found.context().from_dict(parts[power])
 

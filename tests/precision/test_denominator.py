@@ -84,6 +84,13 @@ def test_what_is_long_multiplied_out_is_left():
     assert together(body("(a + b + c + x + y + z)**9/(x + y)")) is None
 
 
+def test_powers_are_numbers_of_python():
+    """A node is found by its value: one that is not there yet is made of it."""
+    assert shown(together(body("(x**97*y + x**89)/(x**5*z) + 1/x**4"))) == "(x**96 * y + x**88 + z) / (x**4 * z)"
+    found = together(body("(exp(x)**71 + 1)/expm1(x) + 3/expm1(x)"), "exponentials")
+    assert shown(found) == "(exp(x)**71 + 4) / expm1(x)"
+
+
 def test_many_symbols_take_no_longer():
     """The search among 15 symbols of a camera's row of J^T v took minutes in SymPy, by chance."""
     text = "(gx*fx + gy*fy)*(s*(1 + k1*(u**2 + v**2) + k2*(u**2 + v**2)**2) + u*v)"
