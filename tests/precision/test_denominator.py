@@ -30,8 +30,6 @@ EXPONENTIALS = {
     "expm1(x)*exp(-x)": "1 - exp(-x)",
 }
 RATIOS = {"(x/y)**4 - (x/y)**2": "(x / y)**2 * (x / y - 1) * (x / y + 1)"}
-
-
 TABLES = {"": TOGETHER, "exponentials": EXPONENTIALS, "ratios": RATIOS}
 ROOTS = {
     "(-b + sqrt(b**2 - 4*a*c))/(2*a)": [
