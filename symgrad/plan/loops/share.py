@@ -18,6 +18,7 @@ from ...ops.naming import phrase, short
 from ...records import replace
 from .data import Block, Guard, If, Local, Loop, Node, root_of, stores, walk, with_blocks, with_inner, with_root
 from .dependence import changed
+from .masks import without_masks
 from .merge_equal import merge_equal
 from .names import length_of
 from .reach import Reach
@@ -45,6 +46,7 @@ class Share:
         for node in walk(block):
             if isinstance(node, Local):
                 self._kinds[node.name] = node.dtype
+        block = without_masks(block, self._reach, self._safe)
         hoisted = merge_equal(self._hoisted(block, self._reach))
         return merge_equal(self._shared(hoisted, self._reach))
 
