@@ -161,6 +161,7 @@ class _Names:
         self._names: dict[Expr, Expr] = {}
         self._lengths: dict[Expr, int] = {}
         self._new: list[Local] = []
+        self._begins: set[Expr] = set()  # of sums
         self.written: dict[Expr, Expr] = {}
         changes = dict[str, float]()
         for place, statement in enumerate(block, 1):
@@ -225,6 +226,8 @@ class _Names:
             if node.key in self._names:
                 self.written[node] = self._names[node.key]
                 continue
+            if (begin := _begin(node)) is not None:
+                self._begins.add(begin)
             waiting = [a for a in node.args if a not in self.written]
             if waiting:
                 stack.extend(reversed(waiting))
@@ -232,15 +235,38 @@ class _Names:
             stack.pop()
             new = renewed(node, self.written)
             length = self._lengths[new] = length_of(new, self._lengths)
+            if isinstance(node, Apply) and node in self._begins and not self._twice(node, new, length):
+                self.written[node] = new  # what is added comes, too
+                continue
+            if not inside and length > 2 * LONG and _begin(node) is not None:
+                new = self._cut(node, length)
             if isinstance(node, Apply) and not (named and node is root):
                 long = length > LONG and node is not root and not inside
                 if (long or self._twice(node, new, length)) and self._allowed(node):
-                    local = self._share._local(new)
-                    self._new.append(local)
-                    new = self._names[node.key] = ref(local.name)
-                    self._lengths[new] = length_of(new, self._lengths)
+                    new = self._named(node, new)
             self.written[node] = new
         return self.written[root]
+
+    def _named(self, node: Expr, new: Expr) -> Expr:
+        """A name for `node`, which is written `new`."""
+        local = self._share._local(new)
+        self._new.append(local)
+        name = self._names[node.key] = ref(local.name)
+        self._lengths[name] = length_of(name, self._lengths)
+        return name
+
+    def _cut(self, node: Expr, length: int) -> Expr:
+        """A long sum with names for what it begins with, none of them for less than what is left."""
+        begins: list[tuple[Expr, int]] = []  # with the characters of what follows
+        begin = _begin(node)
+        while begin is not None and begin.key not in self._names:
+            begins.append((begin, length - self._lengths[self.written[begin]]))
+            begin = _begin(begin)
+        for begin, left in reversed(begins):
+            new = renewed(begin, self.written)
+            own = self._lengths[new] = length_of(new, self._lengths)
+            self.written[begin] = self._named(begin, new) if min(own, left) > LONG and self._allowed(begin) else new
+        return renewed(node, self.written)
 
     def _twice(self, node: Apply, new: Expr, length: int) -> bool:
         """Whether `node` is needed here more than once, and worth a name."""
@@ -254,6 +280,15 @@ class _Names:
     def _allowed(self, node: Expr) -> bool:
         settled = self._share._dtype(node) is Dtype.REAL and self._changed[node] < self.place
         return settled and (node in self._open or self._share._safe(node, self._reach))
+
+
+def _begin(node: Expr) -> Expr | None:
+    """The sum that one of more terms begins with."""
+    return node.args[0] if _is_sum(node) and _is_sum(node.args[0]) else None
+
+
+def _is_sum(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op in ("add", "sub")
 
 
 def _is_narrow(loop: Loop) -> bool:
