@@ -24,6 +24,7 @@ from .nodes import (
     fraction,
     index,
     indices,
+    is_double,
     is_exact,
     one_fraction,
     operator,

@@ -17,6 +17,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import reduce
+from math import inf
 from operator import attrgetter
 from typing import Any, Self, TypeVar, Union
 from weakref import ref as weak
@@ -275,6 +276,14 @@ def as_expr(value: Value) -> Expr:
     return neg(const(-value)) if isinstance(value, float) and value < 0 else const(value)
 
 
+def is_double(value: Fraction | int) -> bool:
+    """Whether a number is within the range of doubles."""
+    try:
+        return value == 0 or 0 < abs(float(value)) < inf
+    except OverflowError:
+        return False
+
+
 def is_exact(node: Expr) -> bool:
     """Whether `node` is a number that may be folded into another (a decimal literal is kept as typed)."""
     return isinstance(node, Const) and node.text is None
@@ -291,8 +300,8 @@ def add(a: Expr, b: Expr) -> Expr:
         return b
     if b is ZERO:
         return a
-    if is_exact(a) and is_exact(b):
-        return const(value_of(a) + value_of(b))
+    if is_exact(a) and is_exact(b) and is_double(number := value_of(a) + value_of(b)):
+        return const(number)
     if isinstance(b, Apply) and b.op == "neg":
         return sub(a, b.args[0])
     if is_exact(b) and value_of(b) < 0:
@@ -307,8 +316,8 @@ def sub(a: Expr, b: Expr) -> Expr:
         return neg(b)
     if a.key is b.key:
         return ZERO
-    if is_exact(a) and is_exact(b):
-        return const(value_of(a) - value_of(b))
+    if is_exact(a) and is_exact(b) and is_double(number := value_of(a) - value_of(b)):
+        return const(number)
     if isinstance(b, Apply) and b.op == "neg":
         return add(a, b.args[0])
     return _apply("sub", a, b)
@@ -321,8 +330,8 @@ def mul(a: Expr, b: Expr) -> Expr:
         return b
     if b is ONE:
         return a
-    if is_exact(a) and is_exact(b):
-        return const(value_of(a) * value_of(b))
+    if is_exact(a) and is_exact(b) and is_double(number := value_of(a) * value_of(b)):
+        return const(number)
     if isinstance(a, Apply) and a.op == "neg":
         return neg(mul(a.args[0], b))
     if isinstance(b, Apply) and b.op == "neg":
@@ -335,8 +344,8 @@ def mul(a: Expr, b: Expr) -> Expr:
 def div(a: Expr, b: Expr) -> Expr:
     if b is ONE:
         return a
-    if is_exact(a) and is_exact(b) and b is not ZERO:
-        return const(value_of(a) / value_of(b))
+    if is_exact(a) and is_exact(b) and b is not ZERO and is_double(number := value_of(a) / value_of(b)):
+        return const(number)
     if isinstance(a, Apply) and a.op == "neg":
         return neg(div(a.args[0], b))
     if isinstance(b, Apply) and b.op == "neg":
@@ -365,8 +374,8 @@ def power(a: Expr, b: Expr) -> Expr:
         return ONE
     if is_exact(a) and is_exact(b) and value_of(b).denominator == 1 and abs(value_of(b)) <= 64:
         exponent = int(value_of(b))
-        if exponent > 0 or a is not ZERO:
-            return const(value_of(a) ** exponent)
+        if (exponent > 0 or a is not ZERO) and is_double(number := value_of(a) ** exponent):
+            return const(number)
     if isinstance(a, Apply) and a.op == "neg" and is_exact(b) and value_of(b) % 2 == 0:
         return power(a.args[0], b)
     return _apply("pow", a, b)

@@ -14,7 +14,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any
 
-from ..expr import ARGUMENT, Apply, Const, Expr, Operator, Ref, is_exact, operator, terms_of, values
+from ..expr import (
+    ARGUMENT,
+    Apply,
+    Const,
+    Expr,
+    Operator,
+    Ref,
+    is_double,
+    is_exact,
+    operator,
+    postorder,
+    terms_of,
+    values,
+)
 from ..expr.nodes import COMPARE, OPPOSITE
 from ..later import flint, mp, mpmath, np
 from ..ops import OPS
@@ -223,7 +236,10 @@ class Doubles:
     def _computed(self, node: Expr, args: Sequence[Any]) -> Any:
         if not isinstance(node, Apply):
             assert isinstance(node, Const)
-            return np.float64(node.value.numerator / node.value.denominator)
+            try:
+                return np.float64(node.value.numerator / node.value.denominator)
+            except OverflowError:  # as it is printed
+                return np.float64(np.inf if node.value > 0 else -np.inf)
         row = OPS[node.op]
         if node.op == "select":
             return np.where(*args)
@@ -451,7 +467,10 @@ class Sample:
         return sum(each[k] * sums[:, k] / self._hundreds[k] for k in range(len(each)))
 
     def equal(self, form: Expr, body: Expr, every: int = 1) -> bool:
-        """Whether balls say nothing against it being the same number at (every so many of) the points."""
+        """Whether balls say nothing against it being the same number at (every so many of) the points, and there are
+        doubles for the numbers in it."""
+        if not all(is_double(n.value) for n in postorder(form) if isinstance(n, Const)):
+            return False
         for balls in self._balls[::every]:
             a, b = (balls.of(f, DIGITS[1]) for f in (body, form))
             if a is not None and b is not None and not a.overlaps(b):

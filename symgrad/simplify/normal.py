@@ -31,6 +31,7 @@ from ..expr import (
     fraction,
     index,
     indices,
+    is_double,
     is_exact,
     pending,
     postorder,
@@ -141,7 +142,7 @@ class Normal:
                 done[node] = self._combine(node, parts)
             else:
                 done[node] = self.atom(node)
-            if len(done[node]) > SMALL:
+            if len(done[node]) > SMALL or not all(map(is_double, done[node].values())):
                 raise TooLarge
         return done[root]
 

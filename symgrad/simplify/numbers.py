@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, apply, const, folded, is_exact, postorder, refs, substitute, value_of
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    apply,
+    const,
+    folded,
+    is_double,
+    is_exact,
+    postorder,
+    refs,
+    substitute,
+    value_of,
+)
 from ..ir import Equation
 
 UNITS = (1, -1)
@@ -74,10 +89,9 @@ def _split(root: Expr, known: dict[Expr, Multiple]) -> Multiple:
             return Fraction(1), n
         if n.op == "neg":
             return -c, a
-        if n.op == "mul":
-            return c * d, a * b
-        if n.op == "div":
-            return c / d, a / b
+        if n.op in ("mul", "div"):
+            number = c * d if n.op == "mul" else c / d
+            return (number, apply(n.op, a, b)) if is_double(number) else (Fraction(1), n)
         if n.op == "select":
             c, d = (d if a is ZERO else c), (c if b is ZERO else d)
             return (c, apply("select", n.args[0], a, b)) if c == d else (Fraction(1), n)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from math import inf, log2
+from math import log2
 
-from ...expr import ONE, ZERO, Const, Expr, apply, postorder, value_of
+from ...expr import ONE, ZERO, Const, Expr, apply, is_double, postorder, value_of
 from ...ir import MIRRORED
 from ..infinity import NO_INFINITY, has_value
 from .cursor import Cursor
@@ -136,7 +136,7 @@ class Operators(Cursor, ABC):
         if not has_value(body):
             raise self.error(token, NO_INFINITY)
         for node in postorder(body):
-            if isinstance(node, Const) and not _is_double(node.value):
+            if isinstance(node, Const) and not is_double(node.value):
                 raise self.error(token, _BEYOND_DOUBLE)
 
 
@@ -148,10 +148,3 @@ def _bits(node: Expr) -> int:
 def _log2(node: Expr) -> float:
     value = abs(value_of(node))
     return log2(value.numerator) - log2(value.denominator)
-
-
-def _is_double(value: Fraction) -> bool:
-    try:
-        return value == 0 or 0 < abs(float(value)) < inf
-    except OverflowError:
-        return False
