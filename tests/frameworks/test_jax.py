@@ -55,7 +55,7 @@ def test_the_check_agrees(name, jax):
     assert report.ok, report
 
 
-@each_kind
+@some
 def test_gradients_and_their_gradients(name, jax):
     """Along a direction, by differences of the function and of its gradient; and mapped, each as it is alone. One
     program of all that is asked, as JAX compiles for longer than all the rest takes."""
