@@ -116,7 +116,7 @@ a**b - c**b -> c**b*compoundm1((a - c)/c, b) [large b]
 c*a**b - e*d**b -> d**b*(c*compoundm1(tidy((a - d)/d), b) + group(c - e)) [symbolic b]
 a**b*a**c -> a**(b + c)
 a**b/a**c -> a**(b - c)
-a**b/(c + a**b) -> 1/(1 + c*a**(-b))
+a**b/(c + a**d) -> 1/(a**(d - b) + c*a**(-b))
 a**b/(c**b + a**b) -> 1/(1 + (c/a)**b) [symbolic b]
 
 # logistic
