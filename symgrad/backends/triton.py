@@ -214,7 +214,10 @@ class _File(OperatorFile):
     @property
     def errors(self) -> tuple[str, ...]:
         """What it computes with, and what is raised."""
-        said = [*super().errors, "Half precision is computed in float32. Kernels run on a GPU, or in the interpreter."]
+        products = any(isinstance(k, (Tiles, Streams)) for k in self._kernels())
+        wrong = ", whose products of bfloat16 are wrong" if products else ""  # it has the bits as an integer
+        where = f"Kernels run on a GPU, or in the interpreter{wrong}."
+        said = [*super().errors, f"Half precision is computed in float32. {where}"]
         said += ["On a GPU what is read at a subscript out of range is NaN."] if self.program.indexed else []
         return tuple(said)
 

@@ -800,3 +800,11 @@ def test_tensors_on_two_devices_are_refused_by_name(torch):
     logits, target = torch.ones(2, 3, device="meta"), torch.zeros(2, dtype=torch.int64)
     with pytest.raises(ValueError, match=r"cross_entropy: the tensors .* devices: logits on meta, target on cpu"):
         module.cross_entropy(logits, target)
+
+
+def test_the_benchmark_of_a_gpu_runs(triton):
+    """Tiny, in the interpreter."""
+    script = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
+    run = [sys.executable, script, "--tiny", "--only", "softmax"]
+    said = subprocess.run(run, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=True)
+    assert said.stdout.count("softmax, backward") == 8
