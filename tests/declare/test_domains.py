@@ -196,6 +196,8 @@ def test_a_parameter_that_says_only_its_domain_has_the_shape_of_the_others():
 
 
 ANNOTATIONS = {
+    "a product without its sign": (lambda: sg.Tensor["4k i"], "a sign is missing between 4 and k. A product is 4*k."),
+    "an array that is called": (lambda: sg.tensor("n"), "sg.tensor has its indices in brackets"),
     "two sizes": (lambda: sg.Tensor["n", "k"], "Tensor[...] takes the sizes as one string, and a domain as a second"),
     "a type": (lambda: sg.Tensor["n", int], 'integers are Int["n k"], truth values Bool["n k"]'),
     "three texts": (lambda: sg.Tensor["n", "> 0", "< 1"], 'Tensor["n k", ">= 0, < 1"]'),

@@ -361,6 +361,7 @@ REFUSED = [
     ("f(x) = 0**-1", "divides by zero"),
     ("f(x) = (-8)**(1/3)", "is not real"),
     ("f(x; eps) = x", "behind the option eps, for its default"),
+    ("f(x; k: int = 2) = x", "an option has the type of its default"),
     ("f(x; eps=x) = x", "the default of an option, a number, is missing"),
     ("f(x: str) = x", "are int, bool or real, not str"),
     ("f(x, eps=1) = x", "an option stands behind ';'"),

@@ -190,6 +190,9 @@ class _Tensor:
 
         return of
 
+    def __call__(self, *given: Any) -> Array:
+        raise DeclarationError("sg.tensor has its indices in brackets: sg.tensor[i](term), or sg.tensor.new(shape).")
+
     def new(self, shape: str | Sequence[Any], name: str | None = None) -> Building:
         """Return an array of zeros that assignments fill: `out[...] += x`, `out[0] = y`.
 

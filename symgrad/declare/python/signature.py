@@ -90,7 +90,9 @@ def _dims(text: object, what: str) -> tuple[str, ...]:
 def is_computed(part: str) -> bool:
     """Whether a size is told by others, `4*k` or `n+1`; `w*places` is a size and how often it stands there."""
     size, _, times = part.partition("*")
-    return any(c in part for c in "+-*/%(") and not is_pack(part) and not (size.isidentifier() and times.isidentifier())
+    if is_pack(part) or size.isidentifier() and times.isidentifier():
+        return False
+    return any(c in part for c in "+-*/%(") or part[0].isdigit() and not part.isdecimal()  # 4k is read, and refused
 
 
 class Tensor:

@@ -122,6 +122,8 @@ class HeaderReader(ExpressionReader):
 
     def _option(self) -> None:
         token = self.expect_name("the name of an option")
+        if self.token.text == ":":
+            raise self.error(self.token, f"an option has the type of its default: {token.text}=2 is a whole number.")
         self.expect("=", f"behind the option {token.text}, for its default")
         value = self._default()
         with self.at(token):
