@@ -262,7 +262,8 @@ class _Filling:
         signed = dict.fromkeys(a for n in called for a in n.args if operator(without_sign(a)[0]) == "mul")
         for u in [*signed][:CHOICES] if below else ():
             product, negative = without_sign(u)
-            parts, under = Counter(factors(product)[0]), Counter(b for f in below for b in _repeated(f))
+            upon, divided = factors(product)
+            parts, under = Counter(upon), Counter(b for f in below for b in _repeated(f))
             k = max(-(-under[f] // count) for f, count in parts.items())
             whole = Counter({f: k * count for f, count in parts.items()})
             bodies = [(f, _function_of(u, f)) for f in above]
@@ -271,7 +272,7 @@ class _Filling:
                 continue
             rest = [f for f, b in bodies if b is None or X not in postorder(b)]
             missing, left = (whole - under).elements(), (under - whole).elements()
-            found = fraction([*rest, *missing, self._of(fraction(upper, [X] * k), u)], [*left])
+            found = fraction([*rest, *missing, self._of(fraction(upper, [X] * k), u)], [*left, *divided * k])
             return -found if negative and k % 2 else found
         return None
 
