@@ -335,7 +335,7 @@ class _Filling:
     def _divided(self, node: Expr, u: Expr, k: int) -> Expr | None:
         """`node` by u**k, without dividing by u; None where it is not smooth at u = 0."""
         base, exponent = base_of(node)
-        times = value_of(exponent) if is_exact(exponent) else Fraction(1)
+        base, times = (base, value_of(exponent)) if is_exact(exponent) else (node, Fraction(1))
         if base is u:
             return u ** const(times - k) if times >= k else None
         if times > 1:
