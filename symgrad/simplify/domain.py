@@ -81,9 +81,12 @@ class _Rewriting:
 
     def _less_one(self, f: Expr) -> tuple[Expr, Expr]:
         """u and v of u**v - 1; two numbers, where it is none."""
-        if operator(f) == "sub" and f.args[1] is ONE and operator(f.args[0]) == "pow":
-            return f.args[0].args
-        return f.args if operator(f) == "powm1" else (ONE, ONE)
+        match f:
+            case Apply(op="sub", args=(Apply(op="pow", args=(u, v)), last)) if last is ONE:
+                return u, v
+            case Apply(op="powm1", args=(u, v)):
+                return u, v
+        return ONE, ONE
 
     def _rises(self, u: Expr, v: Expr, w: Expr) -> bool:
         """Whether a power of a power is one power: exact exponents, of the same sign where the base may be 0."""
