@@ -28,6 +28,7 @@ from .differentiate import (
     in_values,
     jacobian_equations,
     jacobian_of,
+    jumps,
     perturbations,
     perturbed,
     pushed_of,
@@ -92,7 +93,10 @@ def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
     if all(SEARCHED not in e.rewrites for e in found.statements):
         return simplify(differentiate(found))
     with recording(False):
-        beside = simplify(differentiate(stable(function, searched=False)), aside=True)
+        other = stable(function, searched=False)
+        if not jumps(other) <= jumps(found):  # a quotient that is 0/0 at its equality: it has other slopes there
+            return simplify(differentiate(found))
+        beside = simplify(differentiate(other), aside=True)
     return simplify(differentiate(found), beside=beside)
 
 

@@ -375,6 +375,15 @@ MENDED = {
         "f(x[n,c], t[n,c], w[c], p[c]) = mean[i,j](w[j]*((1 - t[i,j])*x[i,j] "
         "+ (1 + (p[j] - 1)*t[i,j])*softplus(-x[i,j])))"
     ),
+    "a quotient by a part of an argument that is divided itself": "f(x, a, b) = sin(a/2*x)/a + (1 - cos(a/b*x))/a**2",
+    "a power with a given exponent over its base": "f(x, a, s) = (x**a + sin(x))/x + x**a*sin(s)/(x*s)",
+    "a power less 1 over its exponent, beside its limit": "f(x, a) = where(a == 0, log(x), (x**a - 1)/a) for x > 0",
+    "a power less 1 over its halved exponent, beside its limit": (
+        "f(x[n], a) = sum[i](where(a == 0, log(x[i]), 2*(x[i]**(a/2) - 1)/a)**2) for x > 0"
+    ),
+    "a quotient by a factor of an argument, beside its limit": (
+        "f(x, a) = where(a == 0, exp(-x), exp(-log(1 + a*x)/a))"
+    ),
     "a mean with weights, of which there may be none": "f(y[m], w[m]) = sum[i](y[i]*w[i]**2/sum[j](w[j]**2))",
 }
 # the same, with what is saved: nothing that backward can compute, or all
@@ -408,6 +417,13 @@ BESIDE = {
     ),
     "the largest of what far out has no value as it is written": (
         "f(x[n,k], m[n,k]) = max[i,j](silu(x[i,j]*m[i,j]))", "jvp", "x"
+    ),
+    "a mixture of which there are no parts": ("f(m[k], x[n]) = sum[i](logsumexp[j](m[j]*x[i]))", "hessian", "m"),
+    "slopes of powers over their base": (
+        "f(s, k, x) = (1 + 1/k)*log(1 + k*x/s) + (1 + k*x/s)**(-1/k) for s > 0", "hessian", ""
+    ),
+    "states that are a result, and their tangents": (
+        "f(x[n]) -> s: s[0] = 0; s[i+1] = s[i]*x[i] + tanh(x[i])", "jvp", ""
     ),
     "a value that only a cotangent other than 0 asks for": (
         "f(x[n], g[n]): m = sum[i](x[i]**2); s = sqrt(1 + m); r = 1/sqrt(1 + sum[i]((x[i]/s)**2)); h[i] = x[i]/s; "

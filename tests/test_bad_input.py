@@ -49,6 +49,16 @@ MISTAKES = {
     ),
     "text: an index of two literal sizes": (text("f(x[2], y[3])[i] = x[i]+y[i]"), ShapeError, ["2 in x", "3 in y"]),
     "text: too many subscripts": (text("f(x[n])[i] = x[i,0]"), FormulaError, ["column 14", "x has 1 axis", "x[i]"]),
+    "python: one index, unpacked": (
+        python("x: sg.Tensor['n']", "i, = sg.indices('i')", "return x[i]"),
+        DeclarationError,
+        ["sg.indices of one name is the index", 'i = sg.indices("i")'],
+    ),
+    "python: a number that may be absent": (
+        python("x: sg.Tensor['n'], t: sg.Real['> 0'] = None", "return x*t"),
+        DeclarationError,
+        ["an optional number says that it has no sizes", 't: sg.Tensor[""] = None'],
+    ),
     "python: a product": (
         python("x: sg.Tensor['n k'], w: sg.Tensor['m h']", "return x @ w.T"),
         ShapeError,

@@ -15,6 +15,6 @@ from .derived import (
 from .jacobian import Jacobian, jacobian_equations
 from .perturbed import Perturbations, at_rest, perturbations, perturbed, resting
 from .products import curved_of, pushed_of
-from .rule import differentiate, sloped
+from .rule import differentiate, jumps, sloped
 from .sparse import flat_size, literal
 from .tangent import tangent

@@ -68,15 +68,21 @@ def with_neighbours(function: Function, slopes: Slopes) -> Function:
 
     def rewritten(e: Equation) -> Equation:
         def rewrite(node: Expr) -> Expr:
-            if isinstance(node, Apply) and node.op == "select":
-                if any(_is_equality(n, function) for n in postorder(node.args[0])):
-                    return _Pieces(node, e, function, slopes).joined()
+            if isinstance(node, Apply) and is_choice_by_equality(node, function):
+                return _Pieces(node, e, function, slopes).joined()
             return node
 
         body = transform(e.body, rewrite, only={"select"})
         return e.with_body(body)
 
     return replace(function, statements=tuple(map(rewritten, function.statements)))
+
+
+def is_choice_by_equality(node: Expr, function: Function) -> bool:
+    """Whether it is a `where` that asks whether data is equal, among other things."""
+    if not (isinstance(node, Apply) and node.op == "select"):
+        return False
+    return any(_is_equality(n, function) for n in postorder(node.args[0]))
 
 
 def _is_equality(node: Expr, function: Function) -> bool:

@@ -38,6 +38,7 @@ from ..expr import (
     conjunction,
     indices,
     is_short,
+    postorder,
     preorder,
     ref,
     refs,
@@ -66,7 +67,7 @@ from ..records import replace
 from .chain import condition_of, reverse, slopes, times
 from .joint import Joint
 from .matrices import cotangents
-from .neighbours import with_neighbours
+from .neighbours import is_choice_by_equality, with_neighbours
 from .norms import Norms
 
 
@@ -86,6 +87,13 @@ def sloped(function: Function) -> Function:
     that only keep values from 0/0."""
     bare = (e.with_body(unguarded(e.body)) if e.guarded else e for e in function.statements)
     return with_neighbours(replace(function, statements=tuple(bare)), slopes)
+
+
+def jumps(function: Function) -> set[Expr]:
+    """The conditions with an equality of data that the derivative of a function is left with."""
+    smooth = sloped(function)
+    nodes = (n for e in smooth.statements for n in postorder(e.body) if isinstance(n, Apply))
+    return {n.args[0] for n in nodes if is_choice_by_equality(n, smooth)}
 
 
 class Sweep(Joint):

@@ -262,7 +262,8 @@ class _Filling:
         signed = dict.fromkeys(a for n in called for a in n.args if operator(without_sign(a)[0]) == "mul")
         for u in [*signed][:CHOICES] if below else ():
             product, negative = without_sign(u)
-            parts, under = Counter(factors(product)[0]), Counter(b for f in below for b in _repeated(f))
+            upon, divided = factors(product)
+            parts, under = Counter(upon), Counter(b for f in below for b in _repeated(f))
             k = max(-(-under[f] // count) for f, count in parts.items())
             whole = Counter({f: k * count for f, count in parts.items()})
             bodies = [(f, _function_of(u, f)) for f in above]
@@ -271,7 +272,7 @@ class _Filling:
                 continue
             rest = [f for f, b in bodies if b is None or X not in postorder(b)]
             missing, left = (whole - under).elements(), (under - whole).elements()
-            found = fraction([*rest, *missing, self._of(fraction(upper, [X] * k), u)], [*left])
+            found = fraction([*rest, *missing, self._of(fraction(upper, [X] * k), u)], [*left, *divided * k])
             return -found if negative and k % 2 else found
         return None
 
@@ -334,7 +335,7 @@ class _Filling:
     def _divided(self, node: Expr, u: Expr, k: int) -> Expr | None:
         """`node` by u**k, without dividing by u; None where it is not smooth at u = 0."""
         base, exponent = base_of(node)
-        times = value_of(exponent) if is_exact(exponent) else Fraction(1)
+        base, times = (base, value_of(exponent)) if is_exact(exponent) else (node, Fraction(1))
         if base is u:
             return u ** const(times - k) if times >= k else None
         if times > 1:

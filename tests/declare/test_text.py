@@ -324,7 +324,7 @@ REFUSED = [
     ("f(x): x + 1", "'=' is missing behind x"),
     ("f(x): ", "the statements are missing"),
     ("f(x) -> a = x", "':' is missing"),
-    ("f(x) -> b: a = x", "b is not known"),
+    ("f(x) -> b: a = x", "no statement says what b is; there is a. Write b = ..."),
     ("f(x) -> a, a: a = x", "listed twice"),
     ("f(x) = x; y = 2", "several statements stand in a block"),
     ("f(x) = x = 2", "`==` compares"),

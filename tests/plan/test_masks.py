@@ -1,5 +1,7 @@
 """A scalar that is read under its own condition alone is computed on none; any other one keeps its condition."""
 
+import re
+
 import pytest
 
 import symgrad as sg
@@ -22,3 +24,14 @@ def test_conditions(formula, expected):
     text = sg.generate(sg.parse(formula), to="c", check=False)["f.c"]
     forward = text[text.index("f_forward(") : text.index("f_backward(")].partition("for (size_t i")[2]
     assert forward.count(asked) == times, forward
+
+
+def test_a_branch_does_not_ask_again():
+    text = (
+        "pid(r[n], y[n], p, d, most): e[i] = r[i] - y[i]; "
+        "u[i] = clip(p*e[i] + where(i > 0, d*(e[i] - e[i-1]), 0), -most, most)"
+    )
+    backward = sg.generate(sg.parse(text), to="c", check=False)["pid.c"].partition("pid_backward(")[2]
+    asked = re.search(r"if \((.* && .*)\) \{\n(.*)\n", backward)
+    assert asked is not None, backward
+    assert asked[1] not in asked[2]

@@ -12,6 +12,7 @@ from symgrad import library
 UNIT = "unit(r[3]): s = sum[k](r[k]**2); out[k] = where(s > 0, r[k]/sqrt(s), 0)"
 MARGIN = """margin(score[n,c], target[n]: int): own[i] = score[i,target[i]];
     out = mean[i](sum[j](relu(1 - own[i] + score[i,j])) - 1)"""
+INTEGRAL = "integral(e[n], ki, most) -> s: s[0] = 0; s[i+1] = clip(s[i] + ki*e[i], -most, most)"
 CASES = [
     # a sum that is added to a gradient, after where it comes from
     ("gru_cell", "numpy", "grad_x_from_update grad_hidden_from_reset grad_pre_candidate"),
@@ -29,6 +30,9 @@ CASES = [
     ("lstm", "c", "cell_row next_cell_row grad_gates2_row"),
     ("homography", "c", "grad_h01_total grad_h22_total"),
     ("lstm_cell", "c", "leave_ij new_cell_ij"),
+    # what a statement reads twice of what it changes
+    ("linear_relu", "c", "out_plus_bias"),
+    (INTEGRAL, "c", "s_plus_ki_times_e"),
     # guards, and what is computed of them
     (UNIT, "numpy", "mask_s safe_s"),
     ("hill", "numpy", "safe_half_ratio guarded_half"),

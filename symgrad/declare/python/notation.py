@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ...errors import DeclarationError, ShapeError
 from ...expr import ZERO, Const, Expr, Index, index, refs, show
@@ -27,6 +27,9 @@ class IndexValue(Array):
     """A loop index; `sg.indices` makes them."""
 
     __slots__ = ()
+
+    def __iter__(self) -> NoReturn:
+        raise DeclarationError('an index has no parts: sg.indices of one name is the index, as in i = sg.indices("i").')
 
 
 def indices(names: str, **extents: int | str | Array) -> Any:

@@ -312,6 +312,8 @@ def _tensor(
         return None
     if p.default is None and not found.bare:
         return replace(found, optional=True)
+    if p.default is None:
+        raise DeclarationError(f'{name}: an optional number says that it has no sizes: {p.name}: sg.Tensor[""] = None.')
     if p.default is not _MISSING:
         raise DeclarationError(f"{name}: {p.name} is a tensor; its default can only be None, which makes it optional.")
     return found

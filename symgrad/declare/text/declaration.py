@@ -213,7 +213,8 @@ class DeclarationReader(DomainReader):
             self._statement(s)
         for token in listed:
             if token.text not in self._writers:
-                raise self.unknown(token, list(self._writers))
+                said = f"no statement says what {token.text} is"
+                raise self.error(token, f"{said}; there is {', '.join(self._writers)}. Write {token.text} = ...")
             if [t.text for t in listed].count(token.text) > 1:
                 raise self.error(token, f"{token.text} is listed twice.")
         return [t.text for t in listed] or [statements[-1].name.text]

@@ -31,6 +31,10 @@ class Asked:
         """Where a guard stands among others."""
         return [self.places[name] for name in guard.wanted]
 
+    def all_of(self, guard: Guard) -> bool:
+        """Whether a guard names every one of several results, and so asks for nothing."""
+        return len(guard.wanted) == len(self.places) > 1
+
     def common(self, asked: set[Guard | None]) -> Guard | None:
         """The condition of a loop each of whose statements has one of these; None if one may have another."""
         guards = [g for g in asked if g is not None]
@@ -88,12 +92,16 @@ def around_loops(block: Sequence[Node], asked: Asked, outer: Guard | None) -> Bl
         if isinstance(node, Loop):
             guard = asked.common(conditions(node))
             node = replace(node, body=_lifted(node.body, asked, guard or outer))
-            if guard is not None and len(guard.wanted) == len(asked.places) > 1:  # all of them ask for nothing
+            if guard is not None and asked.all_of(guard):
                 guard = replace(guard, wanted=()) if guard.when else None
             if guard is not None and not (outer and same_guard(guard, outer)):
                 done.append(replace(guard, body=(*heads, node)))
                 heads = []
                 continue
+        elif isinstance(node, Guard) and asked.all_of(node) and not (node.when or node.otherwise):
+            done += (*heads, *node.body)  # as the loops are that go on from it
+            heads = []
+            continue
         done += (*heads, node)
         heads = []
     return _free_scalars(_merged(_scoped((*done, *heads))), asked)

@@ -1,7 +1,8 @@
 """A scalar that is read only where its own condition holds is computed on none.
 
 Of `z = mask[i] ? x[i] / s : 0` and `sum += mask[i] ? z * z : 0` the second asks for all that matters: what z is
-elsewhere nobody reads. One test is left where each value between had its own.
+elsewhere nobody reads. One test is left where each value between had its own. What stands under a condition does not
+ask it again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import partial
 from ...expr import Apply, Expr, Ref, preorder, refs, transform
 from ...ir import Dtype
 from ...records import replace
-from .data import Block, If, Local, Node, expressions, stores, walk, with_blocks, with_nodes
+from .data import Block, If, Local, Node, expressions, root_of, stores, walk, with_blocks, with_nodes, with_root
 from .reach import Reach
 
 Held = frozenset[tuple[Expr, bool]]
@@ -28,7 +29,7 @@ def without_masks(block: Block, reach: Reach, safe: Callable[[Expr, Reach], bool
     done: list[Node] = []
     for node in block:
         inner = tuple(without_masks(b, r, safe) for b, r in zip(node.blocks, reach.inside(node), strict=True))
-        node = with_blocks(node, inner)
+        node = _asked_once(with_blocks(node, inner))
         if isinstance(node, Local) and node.dtype is Dtype.REAL and node.name not in changing:
             for held, _ in _values(node.value):
                 if not changing.isdisjoint(r.name for condition, _ in held for r in refs(condition)):
@@ -39,6 +40,21 @@ def without_masks(block: Block, reach: Reach, safe: Callable[[Expr, Reach], bool
                     break
         done.append(node)
     return with_nodes(block, done)
+
+
+def _asked_once(node: Node) -> Node:
+    """A branch without choices by what it is a branch of, as long as nothing that this asks for changes in it."""
+    if not isinstance(node, If):
+        return node
+    changing = {r.name for n in walk((*node.body, *node.otherwise)) for r in stores(n)}
+    if not changing.isdisjoint(r.name for r in refs(node.condition)):
+        return node
+    bodies = []
+    for body, holds in ((node.body, True), (node.otherwise, False)):
+        put = partial(transform, replace=partial(_where, _held(node.condition, holds)))
+        roots = [(n, root_of(n)) for n in body]
+        bodies.append(with_nodes(body, [n if root is None else with_root(n, put(root)) for n, root in roots]))
+    return with_blocks(node, tuple(bodies))
 
 
 def _values(node: Expr) -> list[tuple[Held, Expr]]:

@@ -124,6 +124,7 @@ class Share:
                 node = with_inner(node, partial(_with_roots, written=names.written))
             done += names.new()
             done.append(node)
+            names.forget()
         return tuple([with_blocks(n, tuple(map(self._shared, n.blocks, reach.inside(n)))) for n in done])
 
     # what a node is
@@ -162,6 +163,7 @@ class _Names:
         self._lengths: dict[Expr, int] = {}
         self._new: list[Local] = []
         self._begins: set[Expr] = set()  # of sums
+        self._passing = False  # whether a name was given to what the statement changes
         self.written: dict[Expr, Expr] = {}
         changes = dict[str, float]()
         for place, statement in enumerate(block, 1):
@@ -242,7 +244,7 @@ class _Names:
                 new = self._cut(node, length)
             if isinstance(node, Apply) and not (named and node is root):
                 long = length > LONG and node is not root and not inside
-                if (long or self._twice(node, new, length)) and self._allowed(node):
+                if (long or self._twice(node, new, length)) and self._allowed(node, inside):
                     new = self._named(node, new)
             self.written[node] = new
         return self.written[root]
@@ -253,7 +255,17 @@ class _Names:
         self._new.append(local)
         name = self._names[node.key] = ref(local.name)
         self._lengths[name] = length_of(name, self._lengths)
+        self._passing |= self._changed[node] == self.place
         return name
+
+    def forget(self) -> None:
+        """Drop the names of what the statement has changed."""
+        if self._passing:
+            gone = [n for n in self.written if self._changed.get(n) == self.place]
+            for node in gone:
+                del self.written[node]
+                self._names.pop(node.key, None)
+            self._passing = False
 
     def _cut(self, node: Expr, length: int) -> Expr:
         """A long sum with names for what it begins with, none of them for less than what is left."""
@@ -265,7 +277,8 @@ class _Names:
         for begin, left in reversed(begins):
             new = renewed(begin, self.written)
             own = self._lengths[new] = length_of(new, self._lengths)
-            self.written[begin] = self._named(begin, new) if min(own, left) > LONG and self._allowed(begin) else new
+            long = min(own, left) > LONG and self._allowed(begin, False)
+            self.written[begin] = self._named(begin, new) if long else new
         return renewed(node, self.written)
 
     def _twice(self, node: Apply, new: Expr, length: int) -> bool:
@@ -277,8 +290,9 @@ class _Names:
             return False
         return _is_costly(node) or any(isinstance(a, Apply) for a in new.args) or length > WORTH
 
-    def _allowed(self, node: Expr) -> bool:
-        settled = self._share._dtype(node) is Dtype.REAL and self._changed[node] < self.place
+    def _allowed(self, node: Expr, inside: bool) -> bool:
+        """What the statement itself changes may be read before it."""
+        settled = self._share._dtype(node) is Dtype.REAL and self._changed[node] < self.place + (not inside)
         return settled and (node in self._open or self._share._safe(node, self._reach))
 
 
