@@ -54,6 +54,7 @@ SHAPES = [  # (formula, target): how the flat unknown gets its shapes
     ("f(x[n], i[m]: int, c) = sum[k](x[i[k]]**3)*c", "scipy"),
     ("f(x[n]): h[0] = x[0]; h[t+1] = tanh(h[t]*x[t]); out = h[n]", "scipy"),
     ("f(x[n]): h[0] = x[0]; h[t+1] = tanh(h[t]*x[t]); out[i] = h[i]", "scipy"),
+    ("f(m[k], x[n]) = sum[i](logsumexp[j](m[j]*x[i]))", "scipy"),  # a mixture; of nothing, too
     ("f(x[n]) = sum[i](x[i])", "scipy"),
     ("f(x[n])[i] = 2*x[i]", "scipy"),
     ("f(x[n]; k=2)[i:n+k] = where(i < n, x[i]**2, 0)", "scipy"),  # an option that only the result's shape mentions

@@ -652,3 +652,9 @@ def test_any_tokens_are_read_or_refused(tokens: list[str]) -> None:
     except SymgradError:
         return
     assert parse(function.source) == function
+
+
+@pytest.mark.parametrize("text", ["x and 1", "2 and x", "x | 0", "0 or x", "x and x"])
+def test_a_number_is_a_condition_where_it_is_joined_with_one(text):
+    (e,) = as_function(parse(f"f(x) = {text}")).statements
+    assert show(e.body) == "x[...] != 0"

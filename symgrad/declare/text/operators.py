@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import log2
 
-from ...expr import ONE, ZERO, Const, Expr, apply, is_double, postorder, value_of
+from ...expr import ONE, ZERO, Apply, Const, Expr, apply, is_double, operator, postorder, value_of
 from ...ir import MIRRORED
+from ...ops import OPS
 from ..infinity import NO_INFINITY, has_value
 from .cursor import Cursor
 from .tokenizer import MAX_DIGITS, Token
@@ -112,6 +113,8 @@ class Operators(Cursor, ABC):
             if args[0] is EULER:
                 return apply("exp", args[1])
         result = apply(op, *args)
+        if op in ("and", "or") and operator(result) != op:
+            result = apply(op, *map(_truth, args))  # of `x and 1` the number x would be left
         if isinstance(result, Const) and _bits(result) > MAX_BITS:
             raise self.error(token, f"this number has more than {MAX_DIGITS} digits. Write it as a decimal.")
         return result
@@ -143,6 +146,12 @@ class Operators(Cursor, ABC):
 def _bits(node: Expr) -> int:
     value = value_of(node)
     return max(value.numerator.bit_length(), value.denominator.bit_length())
+
+
+def _truth(node: Expr) -> Expr:
+    """A number as a condition, which holds where it is not 0."""
+    holds = isinstance(node, Apply) and OPS[node.op].result == "bool"
+    return node if holds else apply("ne", node, ZERO)
 
 
 def _log2(node: Expr) -> float:
