@@ -12,6 +12,7 @@ from collections.abc import Container, Iterator, Sequence
 from ..domain import NOTHING, Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
 from ..expr import (
+    ONE,
     Apply,
     Const,
     Expr,
@@ -27,6 +28,7 @@ from ..expr import (
     show,
     transform,
 )
+from ..expr.polynomials import polynomial
 from ..expr.sizes import coefficient
 from ..ir import Box, Dtype, Equation, Function, Role, evaluated_in, parts_of, reads_of, show_element
 from ..ops import OPS
@@ -183,10 +185,10 @@ class Preconditions:
                     f"unless {unsaid}. Say that in its condition."
                 )
             low, high = everywhere.range(s) or (s, s)
+            instead = _staying_inside(e, element, s, low, high, size)
             raise ShapeError(
                 f"{self.name}: {where} is outside of {element.name}: the subscript {show(s)} runs from "
-                f"{show(low)} to {show(high)} over an axis of {show(size)}. "
-                f"Give the index a range in which it stays inside."
+                f"{show(low)} to {show(high)} over an axis of {show(size)}. {instead}"
             )
         for need in needs:
             self._require_one_of(need)
@@ -259,3 +261,19 @@ def _cases(s: Expr, domain: Domain) -> Iterator[tuple[Expr, Domain]]:
     for holds in (True, False):
         for piece in domain.pieces(asked, holds):
             yield from _cases(branch(s, asked, holds), piece)
+
+
+def _staying_inside(e: Equation, element: Ref, s: Expr, low: Expr, high: Expr, size: Expr) -> str:
+    """What to do about a subscript that leaves its axis."""
+    found, extents = indices(s), dict(e.box)
+    if len(found) == 1 and coefficient(s, found[0]) is ONE and found[0] in extents:
+        (i,) = found
+        first = polynomial(low)
+        if first is not None and first.number is not None and first.number < 0:
+            there = show(apply("ge", i, -low))
+            return f"Read it where it is inside, where({there}, {show_element(element.name, element.subscripts)}, ...)."
+        end = polynomial(extents[i] - (high + 1 - size))
+        if end is not None:
+            below = show(end.expression())
+            return f"Give the index a range in which it stays inside: {i} below {below}, in text [{i}:{below}]."
+    return "Give the index a range in which it stays inside."

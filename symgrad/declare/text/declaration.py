@@ -512,9 +512,11 @@ class DeclarationReader(DomainReader):
         place = tuple(substitute(s, renamed) for s in subscripts)
         for other, added in self._written.get(name, []):
             if not accumulates and not added and _overlap(place, other):
-                raise self.error(
-                    token, f"{name} is defined twice at this place. `+=` adds to it; a name is defined once."
-                )
+                begun = [s for s, t in zip(subscripts, other, strict=True) if t is ZERO and isinstance(s, Index)]
+                instead = "`+=` adds to it; a name is defined once."
+                if begun:
+                    instead = f"A recurrence says the next element by the last one: {name}[{begun[0]}+1] = ..."
+                raise self.error(token, f"{name} is defined twice at this place. {instead}")
         self._written.setdefault(name, []).append((place, accumulates))
 
 
