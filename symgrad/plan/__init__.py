@@ -6,8 +6,8 @@
     what nothing stores                                                          planes: between products (triton)
     what has a name of its own     lower, naming       cut: lines; named: borders    share, merge_equal, places
     what is written where read     saved               statements: what fits a line  rematerialize
-    where it is evaluated          narrow, conditions  borders: slices and pads;     narrow, split: limits of loops
-                                                       branches: safe operands
+    where it is evaluated          narrow, conditions  borders: slices and pads;     narrow, split: limits of loops;
+                                                       branches: safe operands       masks: asked once
     which elements are written     steps (ir.reach)    fills, stores                 order
     calls of whole matrices        operands            matrices, statements          calls
     where it lies in memory        steps: turns        statements: copies of views   memory
