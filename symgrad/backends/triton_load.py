@@ -68,7 +68,7 @@ class Interpreted(Loaded):
         """What a function gives, of what was loaded in the other process and of `given`."""
         return _worker(True)("call", self._own, module, function, given)
 
-    def compiled(self, targets: Sequence[int]) -> list[tuple[str, str]]:
+    def compiled(self, targets: Sequence[str]) -> list[tuple[str, str]]:
         """The kernels that do not compile for GPUs of these architectures, and why."""
         launched = _worker(True)("launched", self._own)
         found: list[tuple[str, str]] = _worker(False)("compile", *self._file, launched, [*targets])

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+from triton.backends import backends
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime import interpreter
@@ -226,7 +227,7 @@ class Worker:
         names = {n for n, f in vars(self.kept[own].module).items() if n.startswith("_") and hasattr(f, "arg_names")}
         return {n: given for n, given in Guarded.launched.items() if n in names}
 
-    def compile(self, path: str, text: str, launched: Any, targets: Sequence[int]) -> list[tuple[str, str]]:
+    def compile(self, path: str, text: str, launched: Any, targets: Sequence[str]) -> list[tuple[str, str]]:
         """The kernels that do not compile, and why."""
         self.count += 1
         module = module_from(f"{path.removesuffix('.py')}_{self.count}.py", text)
@@ -234,14 +235,20 @@ class Worker:
         for name, given in launched.items():
             kinds = {n: kind for n, kind, _ in given}
             constants = {n: _constant(n, value) for n, kind, value in given if kind == "constexpr"}
-            for target in targets:
+            for said, target in _targets(targets):
                 try:
-                    triton.compile(
-                        ASTSource(getattr(module, name), kinds, constants), target=GPUTarget("cuda", target, 32)
-                    )
+                    triton.compile(ASTSource(getattr(module, name), kinds, constants), target=target)
                 except Exception as error:
-                    found.append((name, f"does not compile for sm_{target}: {type(error).__name__}: {error}"))
+                    found.append((name, f"does not compile for {said}: {type(error).__name__}: {error}"))
         return found
+
+
+def _targets(names: Sequence[str]) -> Iterator[tuple[str, GPUTarget]]:
+    """Those of some architectures, sm_90 or gfx942, that this triton was built for."""
+    for name in names:
+        target = GPUTarget("cuda", int(name[3:]), 32) if name.startswith("sm_") else GPUTarget("hip", name, 64)
+        if any(b.compiler.supports_target(target) for b in backends.values()):
+            yield name, target
 
 
 def _streamed(larger: bool, rows: int, columns: int, *full: Any) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from ..records import replace
 from .cases import Case
 from .torch_calls import Tensor, TorchCalls
 
-TARGETS = (80, 90)  # architectures of GPUs: A100, H100
+TARGETS = ("sm_80", "sm_90", "gfx942")  # architectures of GPUs: A100, H100, MI300
 HERE = "symgrad.verify.triton_calls"
 HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # a unit in the last place
 ROUNDED = 1  # units: the interpreter cuts bfloat16; and products are of rounded operands, as backward is of an output
