@@ -418,7 +418,6 @@ BESIDE = {
     "the largest of what far out has no value as it is written": (
         "f(x[n,k], m[n,k]) = max[i,j](silu(x[i,j]*m[i,j]))", "jvp", "x"
     ),
-    "a mixture of which there are no parts": ("f(m[k], x[n]) = sum[i](logsumexp[j](m[j]*x[i]))", "hessian", "m"),
     "slopes of powers over their base": (
         "f(s, k, x) = (1 + 1/k)*log(1 + k*x/s) + (1 + k*x/s)**(-1/k) for s > 0", "hessian", ""
     ),
