@@ -384,6 +384,18 @@ MENDED = {
     "a quotient by a factor of an argument, beside its limit": (
         "f(x, a) = where(a == 0, exp(-x), exp(-log(1 + a*x)/a))"
     ),
+    "a power less 1 over its exponent, whatever its base, beside its limit": (
+        "f(x, q) = where(q != 1, (x**(1 - q) - 1)/(1 - q), log(x))"
+    ),
+    "a power near 1 with a growing exponent, beside its limit": "f(x, a) = where(a == 0, exp(-x), (1 + a*x)**(-1/a))",
+    "the power of a sum of squares less 1, beside its limit": (
+        "f(x, a, c) = where(a == 2, (x/c)**2/2, where(a == 0, log((x/c)**2/2 + 1), "
+        "abs(a - 2)/a*(((x/c)**2/abs(a - 2) + 1)**(a/2) - 1)))"
+    ),
+    "powers less 1 in two branches, each beside its limit": (
+        "f(x, a) = where(x >= 0, where(a == 0, log(x + 1), ((x + 1)**a - 1)/a), "
+        "where(a == 2, -log(1 - x), -((1 - x)**(2 - a) - 1)/(2 - a)))"
+    ),
     "a mean with weights, of which there may be none": "f(y[m], w[m]) = sum[i](y[i]*w[i]**2/sum[j](w[j]**2))",
 }
 # the same, with what is saved: nothing that backward can compute, or all

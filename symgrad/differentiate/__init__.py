@@ -13,6 +13,7 @@ from .derived import (
     sparse_of,
 )
 from .jacobian import Jacobian, jacobian_equations
+from .neighbours import is_choice_by_equality
 from .perturbed import Perturbations, at_rest, perturbations, perturbed, resting
 from .products import curved_of, pushed_of
 from .rule import differentiate, jumps, sloped

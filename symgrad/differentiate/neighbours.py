@@ -28,12 +28,15 @@ from ..expr import (
     Expr,
     Ref,
     apply,
+    conjunction,
     index,
     indices,
     is_exact,
+    operators,
     postorder,
     ref,
     refs,
+    renewed,
     select,
     substitute,
     total,
@@ -41,7 +44,7 @@ from ..expr import (
     value_of,
 )
 from ..expr.sizes import equal
-from ..ir import Dtype, Equation, Function, negation, recurrent
+from ..ir import Dtype, Equation, Function, evaluated, negation, recurrent
 from ..later import mp, mpmath
 from ..ops import OPS
 from ..records import dataclass, replace
@@ -67,13 +70,17 @@ def with_neighbours(function: Function, slopes: Slopes) -> Function:
     """
 
     def rewritten(e: Equation) -> Equation:
-        def rewrite(node: Expr) -> Expr:
-            if isinstance(node, Apply) and is_choice_by_equality(node, function):
-                return _Pieces(node, e, function, slopes).joined()
-            return node
-
-        body = transform(e.body, rewrite, only={"select"})
-        return e.with_body(body)
+        if "select" not in operators(e.body):
+            return e
+        under = evaluated([(e.body, ())], cases=1)
+        done: dict[Expr, Expr] = {}
+        for node in postorder(e.body):
+            new = renewed(node, done)
+            if isinstance(new, Apply) and is_choice_by_equality(new, function):
+                (conditions,) = under[node]
+                new = _Pieces(new, e, function, slopes, conditions).joined()
+            done[node] = new
+        return e.with_body(done[e.body])
 
     return replace(function, statements=tuple(map(rewritten, function.statements)))
 
@@ -93,12 +100,13 @@ def _is_equality(node: Expr, function: Function) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """One `where` in the body of an equation."""
+    """One `where` in the body of an equation, and the conditions under which it is evaluated."""
 
     node: Apply
     e: Equation
     function: Function
     slopes: Slopes
+    under: Sequence[Expr]
 
     def joined(self) -> Expr:
         """The neighbour where it has a value, if it has that of the piece under the equality; else the `where`."""
@@ -112,7 +120,7 @@ class _Pieces:
                     return self._in_parts(tie, thin, other)
                 if not needed:
                     return other
-                lost = reduce(lambda a, b: apply("or", a, b), map(_opposite, needed))
+                lost = reduce(lambda a, b: apply("or", a, b), needed)
                 return select(apply("and", tie, lost), thin, other)
         return self.node
 
@@ -157,10 +165,11 @@ class _Pieces:
     def _lacking(
         self, condition: Expr, holds: bool, thin: Expr, other: Expr, ties: Sequence[tuple[list[Expr], list[Expr]]]
     ) -> list[Expr] | None:
-        """The conditions without which the neighbour has no value, or no slope, at some points of the equality; None
-        where it has another value than the piece."""
+        """The conditions under which the neighbour has no value, or no slope, at some points of the equality where the
+        piece has one; None where it has another value than the piece."""
         asked, one, two = map(self._spelled, (condition, thin, other))
-        own = _defined(two)
+        under = [*map(self._spelled, self.under)]
+        own = _undefined(two)
         if own is None:
             return None
         failing: dict[Expr, None] = {}
@@ -175,12 +184,13 @@ class _Pieces:
                         if missed == MISSED and not equals:
                             return None
                         continue
-                    if bool(point.value(asked)) != holds:
+                    a = point.value(one)
+                    if bool(point.value(asked)) != holds or mp.isnan(a) or not all(map(point.value, under)):
                         continue
-                    lost = [c for c in own if not point.value(c)]
+                    lost = [c for c in own if point.value(c)]
                     failing.update(dict.fromkeys(lost))
                     if not lost:
-                        a, b = point.value(one), point.value(two)
+                        b = point.value(two)
                         if not mp.isfinite(b) or abs(a - b) > mpmath.ldexp(max(abs(a), abs(b), 1), -SAME):
                             return None
                         equals += 1
@@ -283,33 +293,37 @@ def _opposite(condition: Expr) -> Expr:
     return negation(condition) if other is None else apply(other, *condition.args)
 
 
-def _defined(root: Expr) -> list[Expr] | None:
-    """The conditions under which an expression, and its slope, have a value; None if that is not known."""
+def _undefined(root: Expr) -> list[Expr] | None:
+    """The conditions under which an expression, or its slope, has no value; None if that is not known."""
     found: dict[Expr, None] = {}
-    for node in postorder(root):
-        if not isinstance(node, Apply):
-            continue
-        row, args = OPS[node.op], node.args
-        if row.total:
-            put = dict(zip(PLACES, (*args, node), strict=False))
-            found.update(dict.fromkeys(substitute(c, put) for c in _sloping(node.op)))
-            continue
-        if row.name == "pow" and is_exact(args[1]):
-            power = value_of(args[1])
-            if power.denominator != 1:
-                found[apply("gt", args[0], 0)] = None
-            elif power < 0:
-                found[apply("ne", args[0], 0)] = None
-            continue
-        conditions = conditions_of(row.domain if row.name != "pow" else "x > 0")
-        if conditions is None:
-            return None
-        for c in conditions:
-            put = {r: a for r in refs(c) for name, a in zip("xyz", args, strict=False) if r.name == name}
-            c = substitute(c, put)
-            if c is not ONE:
-                found[c] = None
+    for node, (under,) in evaluated([(root, ())], cases=1).items():
+        if isinstance(node, Apply):
+            needed = _needed(node)
+            if needed is None:
+                return None
+            found.update(dict.fromkeys(conjunction([*under, _opposite(c)]) for c in needed))
     return list(found)
+
+
+def _needed(node: Apply) -> list[Expr] | None:
+    """The conditions for an operation to have a value, and a slope."""
+    row, args = OPS[node.op], node.args
+    if row.total:
+        put = dict(zip(PLACES, (*args, node), strict=False))
+        return [substitute(c, put) for c in _sloping(node.op)]
+    if row.name == "pow" and is_exact(args[1]):
+        power = value_of(args[1])
+        if power.denominator != 1:
+            return [apply("gt", args[0], 0)]
+        return [apply("ne", args[0], 0)] if power < 0 else []
+    conditions = conditions_of(row.domain if row.name != "pow" else "x > 0")
+    if conditions is None:
+        return None
+    found = []
+    for c in conditions:
+        put = {r: a for r in refs(c) for name, a in zip("xyz", args, strict=False) if r.name == name}
+        found.append(substitute(c, put))
+    return [c for c in found if c is not ONE]
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..expr import Apply, Const, Expr, Index, Ref, const, folded
@@ -25,12 +26,13 @@ CIRCLE = Interval(const(3), const(4), True, True)  # where pi is
 
 
 class Signs:
-    """The intervals of the expressions of one function."""
+    """The intervals of the expressions of one function; of some where others are `given`."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, given: Mapping[Expr, Interval] = MappingProxyType({})) -> None:
         self._function = function
         self._known: dict[Expr, Interval] = {}
         self._locals: dict[str, Interval] = {}
+        self._known = {e: self(e).meet(interval) for e, interval in given.items()}
 
     def __call__(self, node: Expr) -> Interval:
         """An interval that has every value of an expression."""

@@ -45,6 +45,7 @@ from .singular import filled_quotients, with_filled
 from .softmax import softmax
 from .table import OF_INPUTS, SCALED, STABLE, Identity, stable_form
 from .tails import by_tails
+from .ties import with_powers_beside_ties
 
 SEARCHED = "fewest bits lost"
 MORE = 1  # operations that a form of what is written in steps may take: q*log1p(-p) for q*log(q)
@@ -75,6 +76,7 @@ def _rewrites(function: Function, searched: bool) -> Iterator[tuple[str, Callabl
     yield "without conditions that always hold", _unconditional
     if function.stabilize:
         yield "in its domain", in_domain
+        yield "powers beside equalities", with_powers_beside_ties
         yield "in common exponentials", _each_node(by_exponentials)
         yield "stable form", _in_form(STABLE)
         yield "stable form in its domain", in_domain

@@ -207,7 +207,7 @@ class _Filling:
         return None
 
     def _singular(self, root: Expr, sums: bool) -> Expr:
-        ways = [self._logarithm, self._product, self._over, self._root, self._guarded]
+        ways = [self._logarithm, self._product, self._over, self._of_product, self._root, self._guarded]
         ways += [self._cancelling] if sums else []
 
         def whole(node: Expr) -> Expr | None:
@@ -535,6 +535,13 @@ def _powers(node: Expr) -> tuple[list[Expr], list[Expr]]:
         if isinstance(f, Apply) and f.op == "pow" and isinstance(f.args[1], Const) and f.args[1].value < 0:
             above.remove(f)
             below.append(f.args[0] ** -f.args[1])
+    for place, f in enumerate(below):
+        base, k = base_of(f)
+        if operator(base) == "sub" and is_exact(k) and value_of(k).denominator == 1:
+            turned = apply("sub", *base.args[::-1])  # sin(x - y)/(y - x) divides by -(x - y)
+            if (nodes := {*postorder(*above)}) and turned in nodes and base not in nodes:
+                below[place] = turned**k
+                above += [-ONE] if value_of(k) % 2 else []
     return above, below
 
 

@@ -1,0 +1,105 @@
+"""Powers beside an equality of data, in forms that have slopes there: where(a == 0, log(x), (x**a - 1)/a) has
+(exp(a*log(x)) - 1)/a beside a == 0, which is filled there, and so has its limit and slopes.
+
+A power u**v is that exponential where u is positive, which its domain tells, or what it is computed from, or the
+branches in which it stands. Where nothing does, the piece is the exponential for u > 0, and for others as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..differentiate import is_choice_by_equality
+from ..expr import ONE, ZERO, Const, Expr, apply, conjuncts, operator, operators, postorder, substitute, transform
+from ..expr.nodes import OPPOSITE
+from ..ir import MIRRORED, REALS, Function, Interval, Signs, evaluated
+from ..ir.signs import POSITIVE, is_in
+from ..records import replace
+
+
+def with_powers_beside_ties(function: Function) -> Function:
+    """The function whose powers beside an equality of data are exponentials, where they have no slope as powers."""
+
+    def in_two(node: Expr) -> Expr:
+        return _in_two(node) if is_choice_by_equality(node, function) else node
+
+    def rewritten(body: Expr) -> Expr:
+        if "select" not in operators(body):
+            return body
+        powers = {p for n in postorder(body) if is_choice_by_equality(n, function) for p in _powers(n)}
+        if not powers:
+            return body
+        under = evaluated([(body, ())], cases=1)
+        sure = [p for p in powers if is_in(Signs(function, _known(*under[p]))(p.args[0]), POSITIVE)]
+        body = substitute(body, {p: _exponential(p) for p in sure})
+        return body if len(sure) == len(powers) else transform(body, in_two, {"select"})
+
+    return replace(function, statements=tuple(e.with_body(rewritten(e.body)) for e in function.statements))
+
+
+def _in_two(node: Expr) -> Expr:
+    """A choice by an equality, with the piece beside it in two: where what it has powers of is positive, and where it
+    is not."""
+    for p in _powers(node):
+        condition, *pieces = node.args
+        place = _beside(condition)[0]
+        piece, base = pieces[place], p.args[0]
+        if base not in _known(*evaluated([(piece, ())], cases=1)[p]):  # else that is asked already
+            pieces[place] = apply("select", apply("gt", base, ZERO), substitute(piece, {p: _exponential(p)}), piece)
+            return _in_two(apply("select", condition, *pieces))
+    return node
+
+
+def _exponential(power: Expr) -> Expr:
+    base, exponent = power.args
+    return apply("exp", exponent * apply("log", base))
+
+
+def _beside(condition: Expr) -> tuple[int, dict[Expr, Expr]]:
+    """The piece of a choice beside an equality, the first or the second, and what is equal in the other one."""
+    place, ties = 1, [n.args for n in conjuncts(condition) if operator(n) == "eq"]
+    if not ties and operator(condition) == "ne":
+        place, ties = 0, [condition.args]
+    return place, {b if isinstance(a, Const) else a: a if isinstance(a, Const) else b for a, b in ties}
+
+
+def _powers(node: Expr) -> Sequence[Expr]:
+    """The powers in a piece beside an equality that are 1 at it, in what is divided by 0 there: x**a and
+    (1 + a*x)**(1/a), where a is 0."""
+    if operator(node) != "select":
+        return ()
+    condition, *pieces = node.args
+    place, tie = _beside(condition)
+
+    def at(u: Expr) -> Expr:
+        return substitute(u, tie)
+
+    def divides(u: Expr) -> bool:
+        return any(operator(n) == "div" and at(n.args[1]) is ZERO for n in postorder(u))
+
+    if not tie or not divides(pieces[place]):
+        return ()
+    powers = [p for p in postorder(pieces[place]) if operator(p) == "pow" and not isinstance(p.args[1], Const)]
+    return [p for p in powers if at(p.args[1]) is ZERO or at(p.args[0]) is ONE and divides(p.args[1])]
+
+
+def _known(conditions: Iterable[Expr]) -> dict[Expr, Interval]:
+    """Where conditions put what they compare with numbers."""
+    found: dict[Expr, Interval] = {}
+    for condition in conditions:
+        for u, interval in _told(condition):
+            found[u] = found.get(u, REALS).meet(interval)
+    return found
+
+
+def _told(condition: Expr) -> list[tuple[Expr, Interval]]:
+    """Where a condition puts an expression, if it compares it with a number."""
+    holds = operator(condition) != "not"
+    compared = condition if holds else condition.args[0]
+    op = operator(compared) if holds else OPPOSITE.get(operator(compared), "")
+    if op not in MIRRORED:
+        return []
+    a, b = compared.args
+    if isinstance(b, Const):
+        return [(a, Interval.of(op, b))]
+    return [(b, Interval.of(MIRRORED[op], a))] if isinstance(a, Const) else []
