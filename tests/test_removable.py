@@ -129,6 +129,21 @@ def test_what_is_read_twice_over_something_is_computed_once():
     assert "return (d_over_r * x, d_over_r * k), " in text
 
 
+# the slope in t of a quotient by the other factor of its argument
+BY_A_FACTOR = {
+    "sin(w*t)/w": "grad_output * np.cos(w * t)",
+    "(exp(w*t) - 1)/w": "grad_output * np.exp(w * t)",
+    "sin((w - x)*t)/(x - w)": "-grad_output * np.cos((w - x) * t)",
+    "log(1 + w*t)/w": "grad_output / (1 + w * t)",
+}
+
+
+@pytest.mark.parametrize("body", BY_A_FACTOR)
+def test_the_slope_in_the_other_factor_is_that_of_the_dividend(body):
+    (text,) = sg.generate(declared(body, "w", "t", "x"), "numpy", check=False).values()
+    assert f"grad_t = {BY_A_FACTOR[body]}\n" in text
+
+
 # of w and t, 0/0 at w = 0 whatever t: the function of u = w*t, up to its sign, that is filled, by its limit and slope
 # at u = 0; the power of t that it is multiplied by
 OF_PRODUCTS = {

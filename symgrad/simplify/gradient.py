@@ -51,7 +51,7 @@ from .domain import known_in
 from .forward import equal_once, without_dead
 from .normal import Normal, TooLarge
 from .numbers import with_numbers_joined
-from .powers import with_powers_joined
+from .powers import with_powers_joined, with_quotients_joined
 from .reuse import added_up, entangled, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
@@ -82,7 +82,8 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     sharing = entangled(derivative.equations, LARGE)
     filled = with_filled(derivative.function, own, sharing) if own else derivative.function
     derivative = replace(derivative, function=rewritten("removable singularities", given, filled))
-    joined = noted("powers joined", derivative.equations, with_powers_joined(derivative.equations))
+    quotients = noted("quotients joined", derivative.equations, with_quotients_joined(derivative.equations))
+    joined = noted("powers joined", quotients, with_powers_joined(quotients))
     slopes = known_in(derivative.function, with_stable_slopes(joined, derivative.primal))
     found = _simplified(derivative, noted("slopes in stable form", joined, slopes))
     function = rewritten("cheapest form", derivative.function, found.function)

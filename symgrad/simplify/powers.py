@@ -1,21 +1,31 @@
-"""Products that are one function: the sine of a double angle, and a power beside its base."""
+"""Products that are one function: the sine of a double angle, a power beside its base; q(u) + u*q'(u), q = n(u)/u."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from ..expr import (
     ONE,
     TWO,
+    Apply,
     Expr,
     apply,
     factors,
     fraction,
     operator,
+    operators,
+    signed_total,
+    substitute,
+    terms_of,
     transformer,
 )
 from ..ir import Equation
+from ..numerics.removable import Filled, is_plain, slope
+from ..numerics.taylor import ORIGIN, X
+from ..ops import OPS
 from ..precision.orders import sided_by
+from .sums import number_and_powers
 
 
 def double_angles() -> Callable[[Expr], Expr]:
@@ -70,3 +80,46 @@ def with_powers_joined(equations: Sequence[Equation]) -> list[Equation]:
 def _one_less(f: Expr) -> bool:
     """Whether it is a power with the exponent v - 1."""
     return operator(f) == "pow" and operator(f.args[1]) == "sub" and f.args[1].args[1] is ONE
+
+
+def with_quotients_joined(equations: Sequence[Equation]) -> list[Equation]:
+    """With n'(u) for q(u) + u*q'(u), where q is n(u)/u, filled at 0: far from 0 the two would cancel."""
+
+    def rewrite(node: Expr) -> Expr:
+        terms = terms_of(node) if operator(node) in ("add", "sub") else []
+        for t, sign in terms:
+            above, below = factors(t)
+            for place, f in enumerate(above):
+                slopes = _slopes(f)
+                if slopes is None:
+                    continue
+                rest = fraction([*above[:place], *above[place + 1 :]], below)
+                ((wanted, turned),) = terms_of(rest * f.args[0] * slopes[0])
+                other = next((o for o in terms if _parts(*o) == _parts(wanted, sign * turned)), None)
+                if other is not None:
+                    left = [o for o in terms if o not in ((t, sign), other)]
+                    return rewrite(signed_total([*left, (rest * slopes[1], sign)]))
+        return node
+
+    joined = transformer(rewrite)
+    filled = (any(isinstance(op, Filled) for op in operators(e.body)) for e in equations)
+    return [e.with_body(joined(e.body)) if own else e for e, own in zip(equations, filled, strict=True)]
+
+
+def _parts(term: Expr, sign: int) -> tuple[Fraction, frozenset[tuple[Expr, int]]]:
+    number, powers, _ = number_and_powers(term)
+    return sign * number, powers
+
+
+def _slopes(f: Expr) -> tuple[Expr, Expr] | None:
+    """Of q(u) = n(u)/u, filled at 0, the slopes of q and of n at u; None of what is no such quotient."""
+    if not (isinstance(f, Apply) and isinstance(f.op, Filled) and f.op.place == ORIGIN):
+        return None
+    above, below = factors(f.op.formula)
+    if X not in below:
+        return None
+    below.remove(X)
+    steep = slope(fraction(above, below))
+    (u,), derivative = f.args, OPS[f.op].derivative
+    steeper = derivative(u, f)[0] if derivative is not None and is_plain(steep) else None
+    return None if steeper is None else (steeper, substitute(steep, {X: u}))

@@ -93,7 +93,7 @@ def _joined(terms: Terms, prints: _Prints) -> Terms | None:
         return None
     several: dict[frozenset[tuple[Expr, int]], list[tuple[Fraction, Expr]]] = {}
     for term, sign in terms:
-        number, powers, bare = _factors(term)
+        number, powers, bare = number_and_powers(term)
         several.setdefault(powers, []).append((sign * number, bare))
     if len(several) == len(terms):
         return None
@@ -106,7 +106,7 @@ def _joined(terms: Terms, prints: _Prints) -> Terms | None:
     ]
 
 
-def _factors(term: Expr) -> tuple[Fraction, frozenset[tuple[Expr, int]], Expr]:
+def number_and_powers(term: Expr) -> tuple[Fraction, frozenset[tuple[Expr, int]], Expr]:
     """The number in a product, how often each of its other factors stands above the line, and it without the number."""
     number, powers = Fraction(1), Counter[Expr]()
     rest: tuple[list[Expr], list[Expr]] = [], []
