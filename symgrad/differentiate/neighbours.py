@@ -56,6 +56,7 @@ STEPS = 40  # towards a point of an equality
 MISSED = 3  # points in a row from which none is found: each costs all the steps, at 300 bits
 OPPOSITE = {"gt": "le", "lt": "ge", "ne": "eq", "eq": "ne"}
 SAME = 100  # bits that two values share that are equal
+NOWHERE = apply("log", -ONE)  # what stands for a local where nothing asked for it: it has no value
 
 PLACES = tuple(ref(f"#{k}") for k in range(4))  # what an operator is applied to, and its result
 
@@ -209,7 +210,8 @@ class _Pieces:
             (e,) = writers
             if not e.fills(function.table[r.name]) or e.when or e.reduce not in ("none", "sum"):
                 return r
-            body = e.body if e.where is None else select(e.where, e.body, ZERO)
+            outside = NOWHERE if e.reduce == "none" else ZERO
+            body = e.body if e.where is None else select(e.where, e.body, outside)
             ways = []
             for i, extent in e.reduced:
                 own = [j for j, far in reads.box if equal(far, extent)]

@@ -104,7 +104,6 @@ STABLE: tuple[Identity, ...] = (
     Identity("log of -expm1", apply("log", -apply("expm1", U)), apply("log1mexp", -U)),
     Identity("log1p of -exp", apply("log1p", -_exp(U)), apply("log1mexp", -U)),
     Identity("log1p", apply("log", 1 + U), apply("log1p", U)),
-    Identity("log1p", apply("log", 1 - U), apply("log1p", -U)),
     Identity("expm1", _exp(U) - 1, apply("expm1", U)),
     Identity("1 - exp", 1 - _exp(U), -apply("expm1", U)),
     Identity("1 + erf", 1 + apply("erf", U), apply("erfc", -U)),

@@ -10,7 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..differentiate import is_choice_by_equality
-from ..expr import ONE, ZERO, Const, Expr, apply, conjuncts, operator, operators, postorder, substitute, transform
+from ..expr import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    apply,
+    conjuncts,
+    operator,
+    operators,
+    postorder,
+    signed_total,
+    substitute,
+    terms_of,
+    transform,
+)
 from ..expr.nodes import OPPOSITE
 from ..ir import MIRRORED, REALS, Function, Interval, Signs, evaluated
 from ..ir.signs import POSITIVE, is_in
@@ -52,6 +66,10 @@ def _in_two(node: Expr) -> Expr:
 
 def _exponential(power: Expr) -> Expr:
     base, exponent = power.args
+    rest = terms_of(base)
+    if (ONE, 1) in rest:
+        rest.remove((ONE, 1))
+        return apply("exp", exponent * apply("log1p", signed_total(rest)))
     return apply("exp", exponent * apply("log", base))
 
 
