@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..expr import ONE, ZERO, Const, Expr, apply, const, factors, fraction, is_exact, ref, select
+from ..expr import ONE, TWO, ZERO, Const, Expr, apply, const, factors, fraction, is_exact, ref, select
 from ..later import flint, mp, mpmath, sympy
 from .row import (
     Helper,
@@ -115,6 +115,12 @@ def _half(x: Expr) -> Expr:
     return fraction([number / 2, *above[number is not ONE :]], below) if number is not ONE else x / 2
 
 
+def _twice(x: Expr) -> Expr:
+    """2*x; of t/2 it is t."""
+    above, below = factors(x)
+    return fraction(above, [f for f in below if f is not TWO]) if below.count(TWO) == 1 else 2 * x
+
+
 def _chord(x: Expr) -> Expr:
     return apply("sqrt", (1 - x) * (1 + x))
 
@@ -196,7 +202,7 @@ ELEMENTARY: tuple[Op, ...] = (
     function("tanh", lambda x, y: 1 - y**2, spell={"triton": "_tanh", "c loops": "vector_tanh"}, monotone=1),
     # the slope of tanh: 1 - tanh(x)**2 without cancellation
     function("sech2", lambda x, y: -2 * y * apply("tanh", x), lambda x: sympy.sech(x) ** 2, lambda x: 1 / cosh(x) ** 2,
-             expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", 2 * x),
+             expand=lambda x: (1 / apply("cosh", x)) ** 2, finer=lambda x: 4 * apply("sigmoid_slope", _twice(x)),
              nonnegative=True,
              ball=lambda x: 1 / x.cosh() ** 2),
     _inverse("asinh", lambda x, y: 1 / apply("hypot", x, 1), monotone=1),

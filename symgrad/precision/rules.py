@@ -95,6 +95,8 @@ exp(a)/expm1(a)**2 -> 1/(4*sinh(a/2)**2)
 exp(a)*expm1(b) -> exp(a + b) - exp(a)
 expm1(2*a)*exp(-a) -> 2*sinh(a)
 expm1(2*a)/expm1(a) -> exp(a) + 1
+expm1(a + b)/(expm1(a)*expm1(b)) -> (1/tanh(a/2) + 1/tanh(b/2))/2
+expm1((a + b)*c)/(expm1(a*c)*expm1(b*c)) -> (1/tanh(a*c/2) + 1/tanh(b*c/2))/2
 sqrt(expm1(a)) -> exp(a/2)*sqrt(-expm1(-a))
 expm1(a) + 1 -> exp(a)
 exp(log(a)) -> a
@@ -214,6 +216,7 @@ a**(1/3) - b**(1/3) -> (a - b)/(a**(2/3) + a**(1/3)*b**(1/3) + b**(2/3))
 sqrt(a**2 + b**2) -> hypot(a, b)
 sqrt(a**2 + b**2 + c**2) -> hypot(hypot(a, b), c)
 sqrt(a**2 + 1) -> hypot(a, 1)
+sqrt(exp(a) + 1) -> hypot(exp(a/2), 1)
 sqrt(a**2 + b*c) -> root_of_sum(a, b, c)
 sqrt(a**2 + b*c**2) -> root_of_sum(a, b*c, c)
 sqrt((a - b)**2 + 4*a*b*c**2) -> root_of_sum(a - b, 2*a*c, 2*b*c)
