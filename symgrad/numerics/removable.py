@@ -24,7 +24,10 @@ from ..expr import (
     Expr,
     Operator,
     apply,
+    factors,
+    fraction,
     is_exact,
+    operator,
     operators,
     postorder,
     show,
@@ -56,7 +59,7 @@ class Filled(Operator):
             name,
             1,
             lambda x: value(body, x, place),
-            lambda x, y: (apply(filled(slope(body), _slope_name(function), place), x),),
+            lambda x, y: (_slope_of(body, function, place, x),),
             lambda x: twin(body, {X: x}),
             spell=everywhere(function),
             inside=(0,) if place == ORIGIN and any(OPS[op].inside for op in operators(body)) else (),
@@ -91,6 +94,21 @@ def _slope_name(name: str) -> str:
     """slope_of_f, then slope_2_of_f."""
     found = re.fullmatch(r"slope_(?:(\d+)_)?of_(.*)", name)
     return f"slope_{int(found[1] or 1) + 1}_of_{found[2]}" if found else f"slope_of_{name}"
+
+
+def _slope_of(body: Expr, function: str, place: Place, x: Expr) -> Expr:
+    """The derivative of a filled function. That of cos(sqrt(x)) is -1/2 times sin(sqrt(x))/sqrt(x), and has no name
+    of its own."""
+    found = slope(body)
+    ((product, sign),) = terms_of(found) if operator(found) not in ("add", "sub") else ((found, 1),)
+    numbers: tuple[list[Expr], list[Expr]] = [], []
+    others: tuple[list[Expr], list[Expr]] = [], []
+    for side, mine, rest in zip(factors(product), numbers, others, strict=True):
+        for f in side:
+            (mine if is_exact(f) else rest).append(f)
+    if any(numbers) and any(others):
+        return sign * fraction(*numbers) * apply(filled(fraction(*others), place=place), x)
+    return apply(filled(found, _slope_name(function), place), x)
 
 
 def slope(body: Expr) -> Expr:

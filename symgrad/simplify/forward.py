@@ -39,6 +39,7 @@ from ..precision.search import operations
 from ..records import replace
 from .domain import in_domain
 from .exponentials import by_exponentials
+from .formulas import with_plain_formulas
 from .inlined import Inlined
 from .normalised import with_normalised
 from .singular import filled_quotients, with_filled
@@ -88,6 +89,7 @@ def _rewrites(function: Function, searched: bool) -> Iterator[tuple[str, Callabl
     yield "equal reductions once", equal_once
     if function.stabilize:
         yield "removable singularities", with_filled
+        yield "formulas of operators", lambda f: replace(f, statements=tuple(with_plain_formulas(f.statements)))
         yield "scaled form", _in_form(SCALED)
         if searched:
             yield SEARCHED, _with_fewest_lost

@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
-from functools import lru_cache
 
 from ..differentiate.chain import combined
 from ..expr import (
-    ARGUMENT,
-    ONE,
     ZERO,
     Apply,
     Expr,
@@ -37,28 +33,23 @@ from ..expr import (
     select,
     substitute,
     transform,
-    transformer,
 )
 from ..ir import Derivative, Dropped, Equation, Function, by_target, has_domain, in_place, noted, recurrent, rewritten
-from ..numerics.removable import Filled, is_plain, rewritten_as
-from ..numerics.taylor import ORIGIN
 from ..ops import OPS
-from ..precision import better
-from ..precision.denominator import together
 from ..records import replace
 from .cancelling import with_cancelled
 from .domain import known_in
+from .formulas import with_tidy_formulas
 from .forward import equal_once, without_dead
-from .normal import Normal, TooLarge
+from .normal import TooLarge
 from .numbers import with_numbers_joined
 from .powers import with_powers_joined, with_quotients_joined
 from .reuse import added_up, entangled, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
 from .sums import with_like_terms
-from .table import OF_INPUTS, stable_form, with_stable_slopes
+from .table import with_stable_slopes
 from .words import in_the_words_of_readers
-from .write import Writer
 
 CANDIDATES = 12
 FAR = 1.5  # what costs so many times as much as another is not tried in other words
@@ -87,7 +78,7 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     slopes = known_in(derivative.function, with_stable_slopes(joined, derivative.primal))
     found = _simplified(derivative, noted("slopes in stable form", joined, slopes))
     function = rewritten("cheapest form", derivative.function, found.function)
-    tidied = replace(function, statements=tuple(_tidied(function.statements)))
+    tidied = replace(function, statements=tuple(with_tidy_formulas(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside, aside))
     gradients = [t for t in function.writers if t not in derivative.primal.writers]
@@ -114,38 +105,6 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     statements = (*forward, *(_asked_once(e, named) for e in final))
     function = in_place(without_dead(replace(found.function, statements=statements)))
     return in_the_words_of_readers(replace(derivative, function=function))
-
-
-AWAY = apply("gt", apply("abs", ARGUMENT), ONE / 8)  # where mostly the series has not taken over
-
-
-@lru_cache(maxsize=4096)
-def _tidy(op: Filled) -> Filled | Expr:
-    """An operator that stands for a formula, with the formula simplified as a gradient would be; the formula itself,
-    where it loses nothing at 0."""
-    normal, body = Normal(), op.formula
-    with suppress(TooLarge):
-        body = Writer(normal, (), set(), set(), {}).expr(normal.poly(body), {})
-    body = stable_form(stable_form(body), OF_INPUTS)
-    for given in (), () if op.place != ORIGIN else ((AWAY, True),):
-        body = body if (other := better(body, given=given)) is None else other
-        if is_plain(body, op.place):
-            return body
-    whole = None if op.place == ORIGIN or is_plain(body, op.place) else together(body)
-    body = whole if whole is not None and is_plain(whole, op.place) else body
-    return body if is_plain(body, op.place) else rewritten_as(op, body)
-
-
-def _tidied(statements: Sequence[Equation]) -> Iterator[Equation]:
-    def rewrite(node: Expr) -> Expr:
-        if not (isinstance(node, Apply) and isinstance(node.op, Filled)):
-            return node
-        found = _tidy(node.op)
-        return apply(found, *node.args) if isinstance(found, str) else substitute(found, {ARGUMENT: node.args[0]})
-
-    tidy = transformer(rewrite)
-    formulas = (any(isinstance(op, Filled) for op in operators(*e.expressions)) for e in statements)
-    return (e.mapped(tidy) if own else e for e, own in zip(statements, formulas, strict=True))
 
 
 def _asked_once(e: Equation, tensors: Collection[str]) -> Equation:

@@ -46,11 +46,10 @@ from ..expr import (
     value_of,
     without_sign,
 )
-from ..expr import total as summed
 from ..expr.names import Names
 from ..ir import Divided, Equation, Function, Role, Tensor, names_of, range_of
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, loses, removable_at
-from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
+from ..numerics.taylor import ORIGIN, ROOT, X, coefficients, limit
 from ..ops import OPS
 from ..ops.row import unguarded
 from ..precision import better
@@ -434,28 +433,31 @@ class _Filling:
                 body = signed_total(parts)
                 if cancels(body, tuple(b for b, _ in parts)):
                     return self._closed(body, u)
-        ways = [
-            (u, [(_function_of(u, _gathered(u, t)), (t, sign)) for t, sign in terms])
-            for u in self._variables([d for t, _ in terms for d in _powers(t)[1]])
-        ]
+        ways: list[tuple[Expr, Expr, list[tuple[Expr, tuple[Expr, int]]]]] = []
+        terms = [part for t, sign in terms for part in _distributed(t, sign)]
+        for u in self._variables([d for t, _ in terms for d in _powers(t)[1]]):
+            alike: dict[Expr, list[tuple[Expr, tuple[Expr, int]]]] = {}
+            for t, sign in terms:
+                factor, body = _as_multiple(u, t)
+                alike.setdefault(factor, []).append((body, (t, sign)))
+            ways += [(u, factor, mine) for factor, mine in alike.items() if len(mine) > 1]
 
-        def poles(mine: Sequence[tuple[Expr | None, tuple[Expr, int]]], place: Place) -> tuple[Expr, list[Expr]]:
-            """The terms that have a pole at a point, together, and the others."""
-            apart = [b is not None and _has_pole(place.local(b)) for b, _ in mine]
-            found = [(b, sign) for (b, (_, sign)), there in zip(mine, apart, strict=True) if there and b is not None]
-            others = [-t if sign < 0 else t for (_, (t, sign)), there in zip(mine, apart, strict=True) if not there]
-            return signed_total(found) if len(found) > 1 or place != ORIGIN else ZERO, others
+        def joined(factor: Expr, filled: Expr, mine: Collection[tuple[Expr, int]]) -> Expr:
+            others = signed_total([o for o in terms if o not in mine])
+            further = self._sum(others)
+            return factor * filled + (others if further is None else further)
 
-        for u, mine in ways:
-            body, rest = poles(mine, ORIGIN)
-            if is_removable(body):
-                return summed([self._of(body, u), *rest])
-        for u, mine in ways:
-            moving = [(b, sign) for b, (_, sign) in mine if b is not None and X in postorder(b)]
-            place = removable_at(signed_total(moving)) if len(moving) > 1 else None
+        for u, factor, mine in ways:
+            poles = [(b, t) for b, t in mine if _has_pole(b)]
+            body = signed_total([(b, sign) for b, (_, sign) in poles])
+            if len(poles) > 1 and is_removable(body):
+                return joined(factor, self._of(body, u), [t for _, t in poles])
+        for u, factor, mine in ways:
+            place = removable_at(signed_total([(b, sign) for b, (_, sign) in mine if X in postorder(b)]))
             if place is not None:
-                body, rest = poles(mine, place)
-                return summed([apply(filled(body, place=place), u), *rest])
+                poles = [(b, t) for b, t in mine if _has_pole(place.local(b))]
+                body = signed_total([(b, sign) for b, (_, sign) in poles])
+                return joined(factor, apply(filled(body, place=place), u), [t for _, t in poles])
         return None
 
 
@@ -509,11 +511,27 @@ def _repeated(node: Expr) -> list[Expr]:
 
 
 def _gathered(u: Expr, node: Expr) -> Expr:
-    """A product with u put together in it: exp(x/a)*(x/a) for x*exp(x/a)/a."""
-    if not isinstance(u, Apply) or u.op not in ("mul", "div"):
-        return node
-    mine, under = factors(u)
+    """A product with u put together in it: exp(x/a)*(x/a) for x*exp(x/a)/a, and 2*(x/2)*exp(x/2) for x*exp(x/2)."""
+    k, above, below = _without(u, node)
+    return fraction([*above, u**k], below) if k else node
+
+
+def _distributed(node: Expr, sign: int) -> list[tuple[Expr, int]]:
+    """The terms of a sum of quotients times what stands before it; any other node as it is."""
     above, below = factors(node)
+    for place, f in enumerate(above):
+        if operator(f) in ("add", "sub") and any(_powers(t)[1] for t, _ in terms_of(f)):
+            others = [*above[:place], *above[place + 1 :]]
+            return [(fraction([*others, t], below), sign * own) for t, own in terms_of(f)]
+    return [(node, sign)]
+
+
+def _without(u: Expr, node: Expr) -> tuple[int, list[Expr], list[Expr]]:
+    """How often the product u is a factor of `node`, and the other factors, above and below the line."""
+    above, below = factors(node)
+    if not isinstance(u, Apply) or u.op not in ("mul", "div"):
+        return 0, above, below
+    number, (mine, under) = _apart(*factors(u))
     k = 0
     while all(above.count(f) >= mine.count(f) for f in mine) and all(below.count(f) >= under.count(f) for f in under):
         for f in mine:
@@ -521,7 +539,35 @@ def _gathered(u: Expr, node: Expr) -> Expr:
         for f in under:
             below.remove(f)
         k += 1
-    return fraction([*above, u**k], below) if k else node
+    if not k:
+        return 0, above, below
+    own, (above, below) = _apart(above, below)
+    return k, [const(own / number**k), *above], below
+
+
+def _as_multiple(u: Expr, node: Expr) -> tuple[Expr, Expr]:
+    """What `node` is a multiple of by a function of u, and that as a formula of X."""
+    k, *sides = _without(u, node)
+    others: tuple[list[Expr], list[Expr]] = [], []
+    own: tuple[list[Expr], list[Expr]] = [X**k] if k else [], []
+    for side, rest, mine in zip(sides, others, own, strict=True):
+        for f in side:
+            b = _function_of(u, f)
+            if b is None or not (is_exact(f) or X in postorder(b)):
+                rest.append(f)
+            else:
+                mine.append(b)
+    return fraction(*others), fraction(*own)
+
+
+def _apart(above: Sequence[Expr], below: Sequence[Expr]) -> tuple[Fraction, tuple[list[Expr], list[Expr]]]:
+    """The number in a fraction, and its other factors."""
+    number = Fraction(1)
+    for side, way in ((above, 1), (below, -1)):
+        for f in side:
+            number *= value_of(f) ** way if is_exact(f) and value_of(f) else 1
+    others = ([f for f in side if not (is_exact(f) and value_of(f))] for side in (above, below))
+    return number, (next(others), next(others))
 
 
 def _calls(node: Expr) -> bool:
