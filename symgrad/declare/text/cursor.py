@@ -15,7 +15,9 @@ HINTS: Mapping[str, str] = {
     "lambda": "Write the function itself, as in f(x) = x**2.",
     "=": "`==` compares.",
     "+=": "`+=` stands once, behind the target of a statement.",
-    "|": "The absolute value is abs(x).",
+    "|": "The absolute value is abs(x); either of two conditions is `a or b`.",
+    "&": "Both of two conditions are `a and b`.",
+    "?": "Write where(condition, then, otherwise).",
     "->": "`-> a, b` stands between the inputs and the colon of a header.",
 }
 
@@ -76,8 +78,10 @@ class Cursor:
             return self.error(token, f"{wanted}; the line ends here.")
         before = self.formula.tokens[self.here - 1]
         starts = token.kind in ("name", "number") or token.text == "("
-        if self.here and starts and token.text not in HINTS and (before.kind == "number" or before.text in (")", "]")):
-            return self.error(token, f"{wanted}, before {token.text!r}. A product is written with `*`.")
+        ends = before.kind in ("name", "number") or before.text in (")", "]")
+        if self.here and starts and token.text not in HINTS and ends:
+            hint = "A product is written with `*`, one of matrices with `@`."
+            return self.error(token, f"{wanted}, before {token.text!r}. {hint}")
         # `=` and `|` mean something else where no operator is expected
         known = token.text in HINTS and (token.text != "=" or wanted.startswith("an operator"))
         hint = f" {HINTS[token.text]}" if known else ""

@@ -23,6 +23,14 @@ PACK = index("...")
 REDUCTIONS = frozenset({"mean", *KINDS} - {"none"})
 CONSTANTS: Mapping[str, Expr] = {"pi": apply("pi"), "True": ONE, "False": ZERO, "oo": INFINITY}
 FUNCTIONS_KNOWN = "Functions have the names of NumPy and SymPy, and those of sg.library."
+DERIVED = "A formula is what is differentiated: gradients, Jacobian and Hessian are made of it."
+ELSEWHERE: Mapping[str, str] = {  # what other notations have, and what stands for it here
+    **dict.fromkeys(("inf", "infinity", "Infinity", "Inf"), "Did you mean oo?"),
+    **dict.fromkeys(("nan", "NaN"), "No number stands for none: where(condition, then, otherwise) has two that are."),
+    **dict.fromkeys(("diff", "derivative", "Derivative", "grad", "gradient", "jacobian", "hessian"), DERIVED),
+    **dict.fromkeys(("integrate", "integral", "quad"), "There are no integrals; a sum is sum[i](...)."),
+    "limit": "Where a formula is 0/0 and has a limit, its code has that.",
+}
 LETTERS: Mapping[str, Expr] = {"e": EULER, "E": EULER}  # constants where nothing else has the name
 
 
@@ -98,7 +106,10 @@ class Names(Operators):
             return self.error(token, f"{token.text} is defined behind this place. Define it before.")
         names = [n for n in dict.fromkeys(known) if n != "..." and not (n in OPS and OPS[n].kind == "arithmetic")]
         here = self._known_here()
-        if len(token.text) == 1:
+        if token.text in ELSEWHERE:
+            return self.error(token, f"{token.text} is not known. {ELSEWHERE[token.text]}")
+        called = (self.peek() if self.token is token else self.token).text == "("
+        if len(token.text) == 1 and not called:
             letter = token.text
             return self.error(
                 token,
@@ -106,11 +117,10 @@ class Names(Operators):
                 f"left, f(x[n])[{letter}] = ..., or is summed, sum[{letter}](...).",
             )
         results = [n for n in names if n.startswith(f"{token.text}_")]  # qr: qr_q, qr_r
-        near = [" or ".join(results)] if results else difflib.get_close_matches(token.text, names, n=1, cutoff=0.6)
-        if token.text in ("inf", "infinity", "Infinity"):
-            near = ["oo"]
+        close = difflib.get_close_matches(token.text, names, n=1, cutoff=0.6) if len(token.text) > 1 else []
+        near = [" or ".join(results)] if results else close
         advice = f"Did you mean {near[0]}?" if near else here
-        if not near and self.token.text == "(":
+        if not near and called:
             advice = f"{FUNCTIONS_KNOWN} {here}"
         return self.error(token, f"{token.text} is not known. {advice}")
 

@@ -29,7 +29,7 @@ _WORDS = frozenset({"and", "or", "not", "for"})
 _ADVICE = {
     "!": "`!=` compares; there is no factorial.",
     "'": "Write a transpose as A.T, or by its indices: a[j,i].",
-    ".": "A name has no attributes but the transpose, A.T; np.sin(x) is sin(x).",
+    ".": "A name has no attributes but the transpose, A.T: np.sin(x) is sin(x), x.sum() is sum(x).",
     '"': "A formula holds no strings.",
     "{": "Use ( ) to group.",
     "}": "Use ( ) to group.",
