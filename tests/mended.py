@@ -387,6 +387,7 @@ MENDED = {
     "a power less 1 over its exponent, whatever its base, beside its limit": (
         "f(x, q) = where(q != 1, (x**(1 - q) - 1)/(1 - q), log(x))"
     ),
+    "an exponential beside its limit, of numbers far apart": "f(t, k) = where(k == 0, t, (1 - exp(-k*t))/k)",
     "a power near 1 with a growing exponent, beside its limit": "f(x, a) = where(a == 0, exp(-x), (1 + a*x)**(-1/a))",
     "the power of a sum of squares less 1, beside its limit": (
         "f(x, a, c) = where(a == 2, (x/c)**2/2, where(a == 0, log((x/c)**2/2 + 1), "

@@ -176,10 +176,10 @@ class _Atoms:
                     inside = inside / self.read(node)
                 told = told * inside**whole
                 difference = difference - times * self.symbol(self.nodes[k])
-        if not logarithms:
-            return None
         if difference.above.is_zero():
             return told
+        if not logarithms:
+            return None
         for node in list(self.symbols):
             if operator(node) == "exp" and _terms(node.args[0]) < MANY:
                 ratio = _whole(difference / self.read(node.args[0]))

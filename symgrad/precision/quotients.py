@@ -55,7 +55,7 @@ class Quotient:
     def symbols(self) -> list[int]:
         """The symbols that stand in it, by number."""
         degrees = zip(self.above.degrees(), self.below.degrees(), strict=True)
-        return [k for k, found in enumerate(degrees) if any(found)]
+        return [k for k, found in enumerate(degrees) if max(found) > 0]  # all degrees of 0 are -1
 
     def with_symbol(self, symbol: int, value: Quotient) -> Quotient:
         """With `value` in the place of a symbol."""

@@ -16,10 +16,12 @@ from ..expr import (
     Const,
     Expr,
     apply,
+    conjunction,
     conjuncts,
     operator,
     operators,
     postorder,
+    select,
     signed_total,
     substitute,
     terms_of,
@@ -52,16 +54,20 @@ def with_powers_beside_ties(function: Function) -> Function:
 
 
 def _in_two(node: Expr) -> Expr:
-    """A choice by an equality, with the piece beside it in two: where what it has powers of is positive, and where it
-    is not."""
+    """A choice by an equality, with the piece beside it in two: where all that it has powers of is positive, and where
+    it is not."""
+    done: dict[Expr, Expr] = {}
+    positive: list[Expr] = []
     for p in _powers(node):
-        condition, *pieces = node.args
-        place = _beside(condition)[0]
-        piece, base = pieces[place], p.args[0]
-        if base not in _known(*evaluated([(piece, ())], cases=1)[p]):  # else that is asked already
-            pieces[place] = apply("select", apply("gt", base, ZERO), substitute(piece, {p: _exponential(p)}), piece)
-            return _in_two(apply("select", condition, *pieces))
-    return node
+        base, exponent = (substitute(u, done) for u in p.args)
+        done[p] = _exponential(base**exponent)
+        positive.append(apply("gt", base, ZERO))
+    if not done:
+        return node
+    condition, *pieces = node.args
+    place = _beside(condition)[0]
+    pieces[place] = select(conjunction(dict.fromkeys(positive)), substitute(pieces[place], done), pieces[place])
+    return apply("select", condition, *pieces)
 
 
 def _exponential(power: Expr) -> Expr:

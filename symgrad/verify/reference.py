@@ -294,7 +294,12 @@ class Neighbours:
             return {n: (one[n] + two[n]) / 2 for n in one}
 
     def _precision(self) -> int:
-        return WIDER * min(int(mp.prec) // 2, max(STEPS))
+        return WIDER * (min(int(mp.prec) // 2, max(STEPS)) + self._far)
+
+    @cached_property
+    def _far(self) -> int:
+        """Bits of the largest input: a step must be small beside what it is multiplied with, too."""
+        return max([0, *(int(mp.mag(v)) for v in self._numbers() if v and mp.isfinite(v))])
 
     def _agrees(self, visit: Visit, mine: int, other: int, ties: list[tuple[int, ...]]) -> bool:
         """Whether the two pieces have one value at points beside for which the equalities hold, too."""
@@ -307,7 +312,8 @@ class Neighbours:
                     continue
                 one, two = (_completed(there, visit, p)[1] for p in (mine, other))
                 if not mp.isfinite(two):  # but as a limit
-                    there = self._trace(self._walked(inputs, [mpmath.ldexp(v, -bits) for v in self._ways(0)]))
+                    steps = [mpmath.ldexp(v, -bits - self._far) for v in self._ways(0)]
+                    there = self._trace(self._walked(inputs, steps))
                     two = mp.nan if there is None else _completed(there, visit, other)[1]
                 if mp.isfinite(one) and mp.isfinite(two) and not _close(one, two, 3 * bits // 4):
                     return False
@@ -365,7 +371,7 @@ class Neighbours:
         return self.beside[way][1].get((visit.group, *visit.at.values()))
 
     def _moved(self, sign: int, which: int) -> Trace | None:
-        step = mpmath.ldexp(sign, -min(mp.prec // 2 + which, STEPS[which]))
+        step = mpmath.ldexp(sign, -min(mp.prec // 2 + which, STEPS[which]) - self._far)
         with mp.workprec(self._precision()):
             pairs = zip(self._numbers(), self._ways(which), strict=True)
             return self._trace(self._walked(self.trace.inputs, [step * (abs(v) or 1) * w for v, w in pairs]))

@@ -22,6 +22,9 @@ TOGETHER = {
     "abs(x)*sign(x)": "x",
     "(exp(x) + exp(-x))*exp(x) - 1": "exp(x)**2",
     "exp(x - log(y))*y - exp(x)": "0",
+    "y/exp(-x**2/2/a**2) - y/(exp(-x**2/a/(2*a)) + 1)": (
+        "y / (exp(-x**2 / 2 / a**2) * (exp(-x**2 / a / (2 * a)) + 1))"
+    ),
     "sin(x)/y + cos(x)/y": "(sin(x) + cos(x)) / y",
     "sign(y - y)/x": None,
 }
