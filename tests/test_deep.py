@@ -14,7 +14,7 @@ import sympy
 
 import symgrad as sg
 from symgrad import pipeline
-from symgrad.expr import apply, ref
+from symgrad.expr import apply, operators, ref
 from symgrad.ops.naming import phrase, short
 
 LEVELS = 64
@@ -150,7 +150,21 @@ def a_sum(steps: int) -> Any:
     return sg.parse(f"added({names}) = {terms}")
 
 
-LONG: dict[str, Callable[[int], Any]] = {f.__name__: f for f in (one_value, names, a_sum)}
+def a_recurrence(steps: int) -> Any:
+    """A function whose slope has a name of its own, of one whose argument calls it."""
+
+    def deep(x: Any, w: Any) -> Any:
+        for _ in range(steps):
+            x = sg.tanh(w * x)
+        return x
+
+    return sg.function(deep)
+
+
+LONG: dict[str, tuple[Callable[[int], Any], int]] = {  # with the steps of a short one
+    **{f.__name__: (f, 30) for f in (one_value, names, a_sum)},
+    "a_recurrence": (a_recurrence, 100),
+}
 GROWING = {
     name: call
     for name, call in CALLS.items()
@@ -189,18 +203,30 @@ def lines_of(work: Callable[[], object]) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("long", "call"),
+    ("long", "steps", "call"),
     [
-        pytest.param(LONG[shape], call, id=f"{shape}-{name}", marks=[pytest.mark.longest] * slow)
+        pytest.param(*LONG[shape], call, id=f"{shape}-{name}", marks=[pytest.mark.longest] * slow)
         for shape in LONG
         for name, call in GROWING.items()
         for slow in [name in MINUTES and shape != "one_value"]
     ],
 )
-def test_the_work_grows_as_the_formula(long: Callable[[int], Any], call: Callable[[Any], object]) -> None:
+def test_the_work_grows_as_the_formula(
+    long: Callable[[int], Any], steps: int, call: Callable[[Any], object]
+) -> None:
     call(long(20))  # what is imported, and remembered
-    few, many = (lines_of(lambda steps=steps: call(long(steps))) for steps in (30, 120))
+    few, many = (lines_of(lambda n=n: call(long(n))) for n in (steps, 4 * steps))
     assert many <= 4.6 * few, (few, many)
+
+
+def test_operators_of_what_is_shared_are_looked_for_once() -> None:
+    def asked(steps: int) -> int:
+        nodes = [ref("x")]
+        for k in range(steps):
+            nodes.append(apply("sin", nodes[-1]) if k % 2 else nodes[-1] * ref(f"y{k}"))
+        return lines_of(lambda: [operators(node) for node in reversed(nodes)])
+
+    assert asked(400) <= 4.6 * asked(100)
 
 
 OPERATIONS = 10**5

@@ -48,8 +48,7 @@ def _compared(equations: Iterable[Equation]) -> set[str]:
     """What is compared with another value: ties are told by it."""
     return {
         r.name
-        for e in equations
-        for n in postorder(*e.expressions)
+        for n in postorder(*(root for e in equations for root in e.expressions))
         if isinstance(n, Apply) and n.op in COMPARISONS and all(refs(a) for a in n.args)
         for r in refs(n)
     }
