@@ -104,7 +104,7 @@ def _line(root: Expr) -> tuple[tuple[Expr, Callable[..., Any] | None, tuple[Expr
 def ball(root: Expr, done: dict[Expr, Any]) -> Any:
     """The value at the working precision, where `done` has balls of the leaves, and gets those of what `root` is made
     of; of a `where` what is chosen. None where that is not certain, or there is none."""
-    for node, compute, args in _line(root):
+    for node, compute, args in () if root in done else _line(root):
         if node in done:
             continue
         if compute is not None:
@@ -171,12 +171,13 @@ class Balls:
         with flint.ctx.workprec(digits):
             return ball(root, done)
 
-    def nearest(self, root: Expr) -> float:
-        """The double nearest to the value; NaN where there is no real number, or it is not known."""
+    def nearest(self, root: Expr, rounded: float | None = None) -> float:
+        """The double nearest to the value; NaN where there is no real number, or it is not known. What doubles make of
+        it is `rounded`, where that is known."""
         for digits in DIGITS:
             value = self.of(root, digits)
             if value is None:
-                if digits == DIGITS[1] and math.isnan(value_at(root, self.at)):
+                if digits == DIGITS[1] and math.isnan(value_at(root, self.at) if rounded is None else rounded):
                     return math.nan
                 continue
             if _certain(value):
@@ -204,6 +205,14 @@ def value_at(root: Expr, at: Mapping[Expr, float]) -> float:
     """What doubles make of it at one point."""
     with np.errstate(all="ignore"):
         return float(Doubles({leaf: np.float64(number) for leaf, number in at.items()}).of(root))
+
+
+def _values(root: Expr, points: Sequence[Point]) -> list[float]:
+    """The same at several points."""
+    with np.errstate(all="ignore"):
+        found = Doubles({leaf: np.array([at[leaf] for at in points]) for leaf in points[0]}).of(root)
+    values: list[float] = np.broadcast_to(found, len(points)).tolist()
+    return values
 
 
 def _double(value: Any) -> float:
@@ -424,15 +433,19 @@ class Sample:
         zero = {id(at) for at in (*guarded, *(at for _, at in origin))}
         most = {**KINDS, "edges": KINDS["edges"] + len(extra), ZEROS: len(origin)}
         counts = dict.fromkeys(most, 0)
-        for kind, at in _there((*extra, *drawn(leaves, well_scaled, seed), *origin), leaves, told):
-            if counts[kind] < most[kind]:
-                balls = Balls(at)
-                value = balls.nearest(body)
-                if not math.isnan(value) and not 0 < abs(value) < NORMAL and not any(map(balls.turned, angles)):
-                    counts[kind] += 1
-                    kinds.append(kind)
-                    truth.append(value)
-                    self._balls.append(balls)
+        points = _there((*extra, *drawn(leaves, well_scaled, seed), *origin), leaves, told)
+        for kind, alike in itertools.groupby(points, lambda point: point[0]):
+            waiting = [at for _, at in alike]
+            while waiting and (missing := most[kind] - counts[kind]):
+                some, waiting = waiting[:missing], waiting[missing:]
+                for at, rounded in zip(some, _values(body, some), strict=True):
+                    balls = Balls(at)
+                    value = balls.nearest(body, rounded)
+                    if not math.isnan(value) and not 0 < abs(value) < NORMAL and not any(map(balls.turned, angles)):
+                        counts[kind] += 1
+                        kinds.append(kind)
+                        truth.append(value)
+                        self._balls.append(balls)
         self.truth = np.array(truth)
         named = np.array(kinds)
         self.kinds = [kind for kind in KINDS if counts[kind]]
