@@ -21,6 +21,7 @@ from ..expr import (
     Expr,
     Operator,
     Ref,
+    folded,
     is_double,
     is_exact,
     operator,
@@ -165,11 +166,15 @@ class Balls:
 
     def of(self, root: Expr, digits: int) -> Any:
         """Its ball, as `ball` says."""
+        with flint.ctx.workprec(digits):
+            return ball(root, self.known(digits))
+
+    def known(self, digits: int) -> dict[Expr, Any]:
+        """What was computed at a precision."""
         done = self._done.get(digits)
         if done is None:
             done = self._done[digits] = {leaf: flint.arb(number) for leaf, number in self.at.items()}
-        with flint.ctx.workprec(digits):
-            return ball(root, done)
+        return done
 
     def nearest(self, root: Expr, rounded: float | None = None) -> float:
         """The double nearest to the value; NaN where there is no real number, or it is not known. What doubles make of
@@ -229,27 +234,16 @@ class Doubles:
         self._done: dict[Expr, Any] = dict(at)
 
     def of(self, root: Expr) -> Any:
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            args = node.args if isinstance(node, Apply) else ()
-            waiting = [a for a in args if a not in self._done]
-            if waiting:
-                stack += reversed(waiting)
-                continue
-            stack.pop()
-            if node not in self._done:
-                self._done[node] = self._computed(node, [self._done[a] for a in args])
-        return self._done[root]
+        return folded(root, self._done, self._computed)
 
-    def _computed(self, node: Expr, args: Sequence[Any]) -> Any:
+    def _computed(self, node: Expr) -> Any:
         if not isinstance(node, Apply):
             assert isinstance(node, Const)
             try:
                 return np.float64(node.value.numerator / node.value.denominator)
             except OverflowError:  # as it is printed
                 return np.float64(np.inf if node.value > 0 else -np.inf)
-        row = OPS[node.op]
+        row, args = OPS[node.op], [self._done[a] for a in node.args]
         if node.op == "select":
             return np.where(*args)
         if row.result == "bool":
@@ -269,7 +263,8 @@ def _by_points(op: str, *args: Any) -> Any:
     """A function at many points."""
     if not any(map(np.ndim, args)):
         return np.float64(_function(op, *map(_number, args)))
-    columns = (list(map(_number, a.tolist())) for a in np.broadcast_arrays(*args))
+    columns = (np.asarray(a, np.float64).tolist() for a in np.broadcast_arrays(*args))
+    columns = ([x if x == x else math.nan for x in column] for column in columns)  # as in `_number`
     return np.array([_function(op, *numbers) for numbers in zip(*columns, strict=True)])
 
 
@@ -484,10 +479,13 @@ class Sample:
         doubles for the numbers in it."""
         if not all(is_double(n.value) for n in postorder(form) if isinstance(n, Const)):
             return False
-        for balls in self._balls[::every]:
-            a, b = (balls.of(f, DIGITS[1]) for f in (body, form))
-            if a is not None and b is not None and not a.overlaps(b):
-                return False
+        with flint.ctx.workprec(DIGITS[1]):
+            for balls in self._balls[::every]:
+                done = balls.known(DIGITS[1])
+                a = ball(body, done)
+                b = None if a is None else ball(form, done)
+                if b is not None and not a.overlaps(b):
+                    return False
         return True
 
 

@@ -22,6 +22,7 @@ from .terms import (
     GROUP,
     MANY,
     ONE,
+    STRUCTURE,
     Rational,
     Term,
     add,
@@ -403,11 +404,12 @@ def _some(pattern: Term, t: Term, found: Binding) -> Iterator[tuple[Binding, lis
                 yield from go(others, [a for a in left if a not in known.args], found)
         for k, part in enumerate(left):
             rest = left[:k] + left[k + 1 :]
-            if pattern.op == "*" and (more := _more(first, part)) is not None:
+            if pattern.op == "*" and part.op == "**" and (more := _more(first, part)) is not None:
                 for way in matches(base(first)[0], base(part)[0], found):
                     yield from go(others, [*rest, more], way)
-            for way in matches(first, part, found):
-                yield from go(others, rest, way)
+            if first.op in STRUCTURE or first.op == part.op:  # a function is met by itself alone
+                for way in matches(first, part, found):
+                    yield from go(others, rest, way)
 
     yield from go(_largest_first(pattern), list(t.args), found)
 

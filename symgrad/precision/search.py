@@ -366,6 +366,9 @@ class _Search:
     def _divides_by_zero(self, node: Expr) -> Any:
         if not isinstance(node, Apply):
             return np.False_
+        if node.op not in ("select", "div"):
+            found = [zero for a in node.args if (zero := self._zeros[a]) is not np.False_]
+            return reduce(or_, found) if found else np.False_
         found, doubles = [self._zeros[a] for a in node.args], self.sample.doubles
         if node.op == "select":
             holds = doubles.of(node.args[0]) != 0

@@ -7,7 +7,6 @@ x**2/(sqrt(1 + x**2) + 1). Equal wherever both are defined; a quotient x/x is 1.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -425,5 +424,7 @@ def _place(factor: Term) -> int:
 
 def _powers(side: Iterable[Term]) -> list[Expr]:
     """Factors, equal ones as a power."""
-    counts = Counter(map(expression, side))
+    counts: dict[Expr, int] = {}
+    for factor in map(expression, side):
+        counts[factor] = counts.get(factor, 0) + 1
     return [f ** const(k) if k > 1 else f for f, k in counts.items()]
