@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from types import FrameType
 from typing import Any
 from weakref import ref as ref_to
@@ -14,8 +15,11 @@ import sympy
 
 import symgrad as sg
 from symgrad import pipeline
+from symgrad.differentiate import differentiate
 from symgrad.expr import apply, operators, ref
+from symgrad.expr.names import Names
 from symgrad.ops.naming import phrase, short
+from symgrad.plan.arrays import affine
 
 LEVELS = 64
 LINES = "; ".join(f"v{k + 1} = v{k}*v{k} + v{k}/3" for k in range(LEVELS))
@@ -227,6 +231,28 @@ def test_operators_of_what_is_shared_are_looked_for_once() -> None:
         return lines_of(lambda: [operators(node) for node in reversed(nodes)])
 
     assert asked(400) <= 4.6 * asked(100)
+
+
+def test_slopes_by_numbers_are_not_made() -> None:
+    """Of x**2, that by 2 has a logarithm and a condition."""
+
+    def made(terms: int) -> int:
+        names = [f"x{k}" for k in range(terms + 1)]
+        squares = " + ".join(f"({a}*{b})**2" for a, b in pairwise(names))
+        function = sg.parse(f"f({', '.join(names)}) = {squares}")
+        before = ref("before the sweep").serial
+        differentiate(function)
+        return ref("behind the sweep").serial - before
+
+    assert made(40) - made(20) <= 20 * 12
+
+
+def test_an_extent_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = list[object]()
+    monkeypatch.setattr(affine, "multiples", lambda extent, _: (looked.append(extent) or extent, ()))
+    sizes = affine.Sizes(sg.parse("f(x[n])[i] = x[i]"), Names(()))
+    assert sizes.exact(ref("n")) is sizes.exact(ref("n")) is ref("n")
+    assert looked == [ref("n")]
 
 
 OPERATIONS = 10**5

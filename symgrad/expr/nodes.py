@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import reduce
 from math import inf
-from operator import attrgetter
 from typing import Any, Self, TypeVar, Union
 from weakref import ref as weak
 
@@ -26,6 +25,7 @@ Number = Union[int, float, Fraction]
 Value = Union["Expr", int, float, Fraction]
 Node = TypeVar("Node", bound="Expr")
 
+# of two arguments
 COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "and", "or", "eq", "ne", "hypot"})
 
 
@@ -39,7 +39,6 @@ class _Entry(weak["Expr"]):
 
 _interned: dict[tuple[object, ...], _Entry] = {}
 _serial = itertools.count()
-_age = attrgetter("serial")
 
 
 class Expr:
@@ -164,8 +163,9 @@ class Apply(Expr):
 
 def _forget(found: _Entry) -> None:
     """Called when a node is gone."""
-    if _interned.get(found.key) is found:
-        del _interned[found.key]
+    other = _interned.pop(found.key, found)
+    if other is not found:
+        _interned[found.key] = other
 
 
 def _remember(identity: tuple[object, ...], node: Expr) -> None:
@@ -251,14 +251,22 @@ def _apply(op: str, *args: Expr) -> Apply:
     node: Any = None if found is None else found()
     if node is None:  # as in _intern; most nodes are made here
         node = Apply()
-        node.op, node.args, node._key, node.indices, node._operators = op, args, None, indices(*args), None
-        keys = [a if a._key is None else a._key for a in args]
-        if op in COMMUTATIVE:
-            keys.sort(key=_age)
-        if tuple(keys) != args:
+        node.op, node.args, node._key, node._operators = op, args, None, None
+        loops: tuple[Index, ...] = ()
+        keys = args
+        for a in args:
+            if a.indices is not loops:
+                loops = indices(*args)
+            if a._key is not None:
+                keys = tuple([b if b._key is None else b._key for b in args])
+        if op in COMMUTATIVE and keys[0].serial > keys[1].serial:
+            keys = keys[::-1]
+        node.indices = loops
+        if keys is not args:
             node._key = _apply(op, *keys)
         node.serial = next(_serial)
-        _remember(identity, node)
+        _interned[identity] = entry = _Entry(node, _forget)
+        entry.key = identity
     return node  # type: ignore[no-any-return]
 
 
