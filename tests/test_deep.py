@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable
 from itertools import pairwise
+from time import process_time
 from types import FrameType
 from typing import Any
 from weakref import ref as ref_to
@@ -15,6 +16,7 @@ import sympy
 
 import symgrad as sg
 from symgrad import pipeline
+from symgrad.declare.draft import Draft
 from symgrad.differentiate import differentiate
 from symgrad.expr import apply, operators, ref
 from symgrad.expr.names import Names
@@ -215,9 +217,7 @@ def lines_of(work: Callable[[], object]) -> int:
         for slow in [name in MINUTES and shape != "one_value"]
     ],
 )
-def test_the_work_grows_as_the_formula(
-    long: Callable[[int], Any], steps: int, call: Callable[[Any], object]
-) -> None:
+def test_the_work_grows_as_the_formula(long: Callable[[int], Any], steps: int, call: Callable[[Any], object]) -> None:
     call(long(20))  # what is imported, and remembered
     few, many = (lines_of(lambda n=n: call(long(n))) for n in (steps, 4 * steps))
     assert many <= 4.6 * few, (few, many)
@@ -253,6 +253,17 @@ def test_an_extent_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = affine.Sizes(sg.parse("f(x[n])[i] = x[i]"), Names(()))
     assert sizes.exact(ref("n")) is sizes.exact(ref("n")) is ref("n")
     assert looked == [ref("n")]
+
+
+def test_an_input_is_declared_however_many_there_are() -> None:
+    def seconds(count: int) -> float:
+        draft, start = Draft("f"), process_time()
+        for k in range(count):
+            draft.input(f"x{k}", ())
+        return process_time() - start
+
+    few, many = (min(seconds(count) for _ in range(3)) for count in (1000, 8000))
+    assert many <= 24 * few  # eight times as many; 64 times as long, if each looks at all before
 
 
 OPERATIONS = 10**5

@@ -117,7 +117,8 @@ def choose_saved(
         if alone.saved <= cut.inputs and operation * _more(more, there) <= outputs:
             best = alone
     order = [n for n in tensors if n in best.saved]
-    order.sort(key=lambda n: (n not in primal.inputs, n not in primal.outputs))
+    results = {*primal.outputs}
+    order.sort(key=lambda n: (n not in cut.inputs, n not in results))
     return order, [e for e in forward if e.target in best.recomputed]
 
 
