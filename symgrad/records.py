@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,7 +67,12 @@ def _init(kind: Any, names: dict[str, Any], frozen: bool) -> str:
             names[f"default_{f.name}"] = f.default
             default = f"=default_{f.name}"
         (after if f.kw_only else before).append(f.name + default)
-        lines.append(f"write(self, {f.name!r}, {value})" if frozen else f"self.{f.name} = {value}")
+        slot = getattr(kind, f.name, None)
+        if frozen and isinstance(slot, MemberDescriptorType):  # in half the time of `write`, which looks it up
+            names[f"write_{f.name}"] = slot.__set__
+            lines.append(f"write_{f.name}(self, {value})")
+        else:
+            lines.append(f"write(self, {f.name!r}, {value})" if frozen else f"self.{f.name} = {value}")
     if hasattr(kind, "__post_init__"):
         lines.append("self.__post_init__()")
     given = ", ".join([*before, *after[len(after) == 1 :]])

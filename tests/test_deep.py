@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from itertools import pairwise
+from time import process_time
 from types import FrameType
 from typing import Any
 from weakref import ref as ref_to
@@ -14,8 +16,12 @@ import sympy
 
 import symgrad as sg
 from symgrad import pipeline
-from symgrad.expr import apply, ref
+from symgrad.declare.draft import Draft
+from symgrad.differentiate import differentiate
+from symgrad.expr import apply, operators, ref
+from symgrad.expr.names import Names
 from symgrad.ops.naming import phrase, short
+from symgrad.plan.arrays import affine
 
 LEVELS = 64
 LINES = "; ".join(f"v{k + 1} = v{k}*v{k} + v{k}/3" for k in range(LEVELS))
@@ -150,7 +156,21 @@ def a_sum(steps: int) -> Any:
     return sg.parse(f"added({names}) = {terms}")
 
 
-LONG: dict[str, Callable[[int], Any]] = {f.__name__: f for f in (one_value, names, a_sum)}
+def a_recurrence(steps: int) -> Any:
+    """A function whose slope has a name of its own, of one whose argument calls it."""
+
+    def deep(x: Any, w: Any) -> Any:
+        for _ in range(steps):
+            x = sg.tanh(w * x)
+        return x
+
+    return sg.function(deep)
+
+
+LONG: dict[str, tuple[Callable[[int], Any], int]] = {  # with the steps of a short one
+    **{f.__name__: (f, 30) for f in (one_value, names, a_sum)},
+    "a_recurrence": (a_recurrence, 100),
+}
 GROWING = {
     name: call
     for name, call in CALLS.items()
@@ -189,18 +209,61 @@ def lines_of(work: Callable[[], object]) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("long", "call"),
+    ("long", "steps", "call"),
     [
-        pytest.param(LONG[shape], call, id=f"{shape}-{name}", marks=[pytest.mark.longest] * slow)
+        pytest.param(*LONG[shape], call, id=f"{shape}-{name}", marks=[pytest.mark.longest] * slow)
         for shape in LONG
         for name, call in GROWING.items()
         for slow in [name in MINUTES and shape != "one_value"]
     ],
 )
-def test_the_work_grows_as_the_formula(long: Callable[[int], Any], call: Callable[[Any], object]) -> None:
+def test_the_work_grows_as_the_formula(long: Callable[[int], Any], steps: int, call: Callable[[Any], object]) -> None:
     call(long(20))  # what is imported, and remembered
-    few, many = (lines_of(lambda steps=steps: call(long(steps))) for steps in (30, 120))
+    few, many = (lines_of(lambda n=n: call(long(n))) for n in (steps, 4 * steps))
     assert many <= 4.6 * few, (few, many)
+
+
+def test_operators_of_what_is_shared_are_looked_for_once() -> None:
+    def asked(steps: int) -> int:
+        nodes = [ref("x")]
+        for k in range(steps):
+            nodes.append(apply("sin", nodes[-1]) if k % 2 else nodes[-1] * ref(f"y{k}"))
+        return lines_of(lambda: [operators(node) for node in reversed(nodes)])
+
+    assert asked(400) <= 4.6 * asked(100)
+
+
+def test_slopes_by_numbers_are_not_made() -> None:
+    """Of x**2, that by 2 has a logarithm and a condition."""
+
+    def made(terms: int) -> int:
+        names = [f"x{k}" for k in range(terms + 1)]
+        squares = " + ".join(f"({a}*{b})**2" for a, b in pairwise(names))
+        function = sg.parse(f"f({', '.join(names)}) = {squares}")
+        before = ref("before the sweep").serial
+        differentiate(function)
+        return ref("behind the sweep").serial - before
+
+    assert made(40) - made(20) <= 20 * 12
+
+
+def test_an_extent_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = list[object]()
+    monkeypatch.setattr(affine, "multiples", lambda extent, _: (looked.append(extent) or extent, ()))
+    sizes = affine.Sizes(sg.parse("f(x[n])[i] = x[i]"), Names(()))
+    assert sizes.exact(ref("n")) is sizes.exact(ref("n")) is ref("n")
+    assert looked == [ref("n")]
+
+
+def test_an_input_is_declared_however_many_there_are() -> None:
+    def seconds(count: int) -> float:
+        draft, start = Draft("f"), process_time()
+        for k in range(count):
+            draft.input(f"x{k}", ())
+        return process_time() - start
+
+    few, many = (min(seconds(count) for _ in range(3)) for count in (1000, 8000))
+    assert many <= 24 * few  # eight times as many; 64 times as long, if each looks at all before
 
 
 OPERATIONS = 10**5

@@ -106,3 +106,8 @@ def test_the_package_has_no_other() -> None:
 
 def test_a_frozen_one_is_pickled() -> None:
     assert pickle.loads(pickle.dumps(Kept(1))) == Kept(1)
+
+
+def test_the_fields_of_a_frozen_class_are_written_by_its_slots() -> None:
+    calls = made(records.dataclass, {"frozen": True, "slots": True}).__init__.__code__.co_names
+    assert "write" not in calls and "write_x" in calls

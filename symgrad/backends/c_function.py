@@ -204,14 +204,16 @@ class Builder:
     def _all_tensors(self) -> dict[str, Parameter]:
         """Every tensor parameter that there can be, in order, by the name of the tensor."""
         p, forward = self._program, self._forward
-        inputs, optional = self._primal.inputs, self._primal.optional
+        inputs, optional, returns = self._primal.inputs, self._primal.optional, {*self._procedure.returns}
         found: dict[str, Parameter] = {}
-        asked = {*self._procedure.reads, *(n for s in self._procedure.steps for n, _ in s.when)}
+        reads = {*self._procedure.reads}
+        asked = reads | {n for s in self._procedure.steps for n, _ in s.when} if forward else reads
+        given = {*inputs}
         for name in inputs:
-            if name in self._procedure.reads or (forward and name in asked):
+            if name in asked:
                 found[name] = self._read(name, "input", name)
         for name in p.saved:
-            if name in inputs or forward and name in self._procedure.returns:
+            if name in given or forward and name in returns:
                 continue
             found[name] = self._written(name, "saved", name, True) if forward else self._read(name, "saved", name)
         if forward:

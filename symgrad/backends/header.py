@@ -177,7 +177,8 @@ def _memory(program: Program, real: int) -> list[str]:
     """The bytes that are kept besides inputs and outputs: for each element of the batch, the first axis of the first
     input, where everything that is kept has that axis."""
     primal = program.derivative.primal
-    own = [program.table[name] for name in program.saved if name not in (*primal.inputs, *primal.outputs)]
+    given = {*primal.inputs, *primal.outputs}
+    own = [program.table[name] for name in program.saved if name not in given]
     shapes = [list(tensor.shape) for tensor in own]
     leading = primal.table[primal.inputs[0]].shape[:1] if primal.inputs else ()
     batch = next((e for e in leading if isinstance(e, Ref) and all(e in shape for shape in shapes)), None)

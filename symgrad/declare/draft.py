@@ -8,7 +8,7 @@ rounds, orders the equations, and refuses what makes no sense.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from ..errors import DeclarationError, ShapeError, UnsupportedError
 from ..expr import (
@@ -126,7 +126,8 @@ class Draft:
 
     def _fresh(self, name: str, what: str) -> None:
         check_name(name, what)
-        taken = {"input": set(self.tensors), "size": set(self.dims), "option": {o.name for o in self.options}}
+        options = {o.name for o in self.options}
+        taken: dict[str, Container[str]] = {"input": self.tensors, "size": self.dims, "option": options}
         for kind, names in taken.items():
             if name in names or f"*{name}" in names:
                 owner = f"{'a' if kind == 'size' else 'an'} {kind}"

@@ -72,7 +72,7 @@ def reverse(
             contribute(node.args[0], times(_twice(g), node.args[0], known, computed, sure))
             continue
         for argument, partial in _through(node, slopes):
-            if partial is None or isinstance(argument, Index):
+            if partial is None or isinstance(argument, (Const, Index)):
                 continue
             partial = _with_value(partial, divisors)
             bare, negative = without_sign(partial)

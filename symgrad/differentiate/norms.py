@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ..expr import ONE, Apply, Const, Expr, Ref, postorder, preorder, transformer, value_of
 from ..ir import Divided, Function
+from ..ops import OPS
 from ..ops.row import nonzero
 from .chain import partials_of
 
@@ -34,9 +35,11 @@ class Norms:
 
     def partials(self, node: Apply) -> Sequence[Expr | None]:
         """The partial derivatives of an operation, finite where a norm is 0."""
-        guarded, found = nonzero(node), partials_of(node)
-        if node.op == "sqrt" and self.are_squares(node.args[0]) and not self._divides(node):
-            found = (ONE / (2 * guarded),)
+        norm = node.op == "sqrt" and self.are_squares(node.args[0]) and not self._divides(node)
+        found = (ONE / (2 * nonzero(node)),) if norm else partials_of(node)
+        if not norm and not OPS[node.op].guarded:
+            return found
+        guarded = nonzero(node)
         own = {node, *node.args}
         parts = preorder([p for p in found if p is not None], lambda n: () if n in own else n.args)
         if guarded not in parts or not self._divided(node):

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import reduce
 from math import inf
-from operator import attrgetter
 from typing import Any, Self, TypeVar, Union
 from weakref import ref as weak
 
@@ -26,6 +25,7 @@ Number = Union[int, float, Fraction]
 Value = Union["Expr", int, float, Fraction]
 Node = TypeVar("Node", bound="Expr")
 
+# of two arguments
 COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "and", "or", "eq", "ne", "hypot"})
 
 
@@ -39,7 +39,6 @@ class _Entry(weak["Expr"]):
 
 _interned: dict[tuple[object, ...], _Entry] = {}
 _serial = itertools.count()
-_age = attrgetter("serial")
 
 
 class Expr:
@@ -48,7 +47,7 @@ class Expr:
     __slots__ = ("__weakref__", "_below", "_key", "_operators", "_refs", "indices", "serial")
     _below: tuple[Expr, ...]  # what `postorder` found below it, if that was asked
     _key: Expr | None
-    _operators: tuple[str, ...]  # what `operators` found, if that was asked
+    _operators: tuple[str, ...] | None  # what `operators` found, if that was asked
     _refs: tuple[Ref, ...]  # what `refs` found, if that was asked
     indices: tuple[Index, ...]  # the loop indices that it mentions, in order of first appearance
     serial: int
@@ -164,8 +163,9 @@ class Apply(Expr):
 
 def _forget(found: _Entry) -> None:
     """Called when a node is gone."""
-    if _interned.get(found.key) is found:
-        del _interned[found.key]
+    other = _interned.pop(found.key, found)
+    if other is not found:
+        _interned[found.key] = other
 
 
 def _remember(identity: tuple[object, ...], node: Expr) -> None:
@@ -208,7 +208,7 @@ def const(value: Number | str) -> Const:
 
     def make() -> Const:
         node = Const()
-        node.value, node.text, node._key, node.indices = Fraction(exact), text, None, ()
+        node.value, node.text, node._key, node.indices, node._operators = Fraction(exact), text, None, (), ()
         return node
 
     node = _intern((Const, exact.numerator, exact.denominator, text), make)
@@ -223,7 +223,7 @@ def index(name: str) -> Index:
 
     def make() -> Index:
         node = Index()
-        node.name, node._key, node.indices = name, None, (node,)
+        node.name, node._key, node.indices, node._operators = name, None, (node,), ()
         return node
 
     return _intern((Index, name), make)  # type: ignore[return-value]  # as above
@@ -236,7 +236,7 @@ def ref(name: str, *subscripts: Value) -> Ref:
     def make() -> Ref:
         node = Ref()
         node.name, node.subscripts, node.args, node._key = name, subs, subs, None
-        node.indices = indices(*subs)
+        node.indices, node._operators = indices(*subs), None if subs else ()
         keys = tuple(s.key for s in subs)
         if any(k is not s for k, s in zip(keys, subs, strict=True)):
             node._key = ref(name, *keys)
@@ -251,14 +251,22 @@ def _apply(op: str, *args: Expr) -> Apply:
     node: Any = None if found is None else found()
     if node is None:  # as in _intern; most nodes are made here
         node = Apply()
-        node.op, node.args, node._key, node.indices = op, args, None, indices(*args)
-        keys = [a if a._key is None else a._key for a in args]
-        if op in COMMUTATIVE:
-            keys.sort(key=_age)
-        if tuple(keys) != args:
+        node.op, node.args, node._key, node._operators = op, args, None, None
+        loops: tuple[Index, ...] = ()
+        keys = args
+        for a in args:
+            if a.indices is not loops:
+                loops = indices(*args)
+            if a._key is not None:
+                keys = tuple([b if b._key is None else b._key for b in args])
+        if op in COMMUTATIVE and keys[0].serial > keys[1].serial:
+            keys = keys[::-1]
+        node.indices = loops
+        if keys is not args:
             node._key = _apply(op, *keys)
         node.serial = next(_serial)
-        _remember(identity, node)
+        _interned[identity] = entry = _Entry(node, _forget)
+        entry.key = identity
     return node  # type: ignore[no-any-return]
 
 
@@ -536,6 +544,8 @@ def _taken_apart(root: Expr, ops: tuple[str, ...], turning: tuple[str, ...] = ()
     """What these operators, one inside of the other, are applied to, in order; and whether it is the last operand of an
     odd number of those `turning`. An operation that several of them read is not taken apart: x**(2**64), written as 64
     squares, has two factors."""
+    if operator(root) not in ops:
+        return [(root, False)]
     whole: set[Expr] = set()
     while True:
         found: list[tuple[Expr, bool]] = []

@@ -254,6 +254,8 @@ def substitution(mapping: Mapping[Node, Expr]) -> Callable[[Expr], Expr]:
 
 def refs(*roots: Expr) -> tuple[Ref, ...]:
     """The tensor elements that `roots` mention, in order of first appearance, those inside subscripts included."""
+    if len(roots) == 1:
+        return _refs(roots[0])
     some = [found for root in roots if (found := _refs(root))]
     if len(some) < 2:
         return some[0] if some else ()
@@ -274,14 +276,33 @@ def _refs(root: Expr) -> tuple[Ref, ...]:
 
 def operators(*roots: Expr) -> tuple[str, ...]:
     """The operators of `roots`, each once, in order of first appearance; those inside subscripts included."""
-    if len(roots) != 1 or not isinstance(roots[0], Apply):
-        return tuple(dict.fromkeys([n.op for n in postorder(*roots) if isinstance(n, Apply)]))
-    (root,) = roots
-    try:
-        return root._operators
-    except AttributeError:
-        root._operators = tuple(dict.fromkeys([n.op for n in postorder(root) if isinstance(n, Apply)]))
-        return root._operators
+    if len(roots) == 1:
+        return _operators(roots[0])
+    return tuple(dict.fromkeys([op for root in roots for op in _operators(root)]))
+
+
+def _operators(root: Expr) -> tuple[str, ...]:
+    """The same of one, which each node below it keeps: they are few, and what formulas share is looked at once."""
+    path: Any = (root, None)  # as in `postorder`
+    while path is not None and root._operators is None:
+        node = path[0]
+        found: tuple[str, ...] = ()
+        for a in node.args:
+            if a._operators is None:
+                path = (a, path)
+                break
+            found = _with(found, a._operators)
+        else:
+            node._operators = _with(found, (node.op,)) if isinstance(node, Apply) else found
+            path = path[1]
+    return root._operators or ()
+
+
+def _with(found: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    if not found or found is more:
+        return more
+    new = [op for op in more if op not in found]
+    return (*found, *new) if new else found
 
 
 def size(*roots: Expr) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..expr import ONE, ZERO, apply, select
+from ..expr import ONE, ZERO, Const, apply, select
 from ..later import flint, mp, mpmath, np, sympy
 from .row import LARGE, Op, Partials, exponential, real
 
@@ -87,6 +87,7 @@ ARITHMETIC: tuple[Op, ...] = (
        ball=lambda x: -x),
     Op("pow", 2, power,
        lambda a, b, y: (select(apply("eq", b, 0), ZERO, b * a ** (b - 1)),
+                        None if isinstance(b, Const) else
                         select(apply("and", apply("eq", a, 0), apply("ge", b, 0)), ZERO, y * apply("log", a))),
        lambda a, b: a**b, names=("power",), domain="x > 0, or y an integer", inside=(1, None), kind="power",
        noun="power", single=True,

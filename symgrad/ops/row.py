@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from ..expr import COMMUTATIVE, ONE, ZERO, Expr, apply, operator, select, transform
+from ..expr import COMMUTATIVE, ONE, ZERO, Expr, apply, operator, postorder, ref, select, transform
 from ..later import flint, mp, mpmath
 from ..later import sympy as sympy_module
 from ..records import dataclass
@@ -212,6 +212,14 @@ class Op:
         """Whether it has a finite value, quietly, wherever its arguments have, but for sums and products that leave the
         range."""
         return not self.inside and self.domain == EVERYWHERE
+
+    @cached_property
+    def guarded(self) -> bool:
+        """Whether its partial derivatives ask whether its value is 0."""
+        arguments = [ref(f"?{k}") for k in range(self.arity)]
+        value = apply(self.name, *arguments)
+        found = () if self.derivative is None else self.derivative(*arguments, value)
+        return any(nonzero(value) in postorder(p) for p in found if p is not None)
 
     @cached_property
     def smooth(self) -> bool:

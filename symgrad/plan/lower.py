@@ -65,11 +65,12 @@ def expanded(equations: Iterable[Equation], target: str, tensors: Mapping[str, T
         fine = isinstance(node, Apply) and all(folded(a, known, computed) for a in node.args)
         found = _beside(node, called)
         found = in_others(node, target, finer=fine) if found is None else found
-        return node if found is None else transform(found, lambda n: of_difference(n, target, tensors))
+        return node if found is None else differences(found)
 
     def put(root: Expr) -> Expr:
         return lowered(root) if any(lacks(op, target) for op in operators(root)) else root
 
+    differences = transformer(lambda n: of_difference(n, target, tensors))
     lowered = transformer(rewrite)
     return [replace(e, body=put(e.body), where=None if e.where is None else put(e.where)) for e in equations]
 

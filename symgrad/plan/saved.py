@@ -48,8 +48,7 @@ def _compared(equations: Iterable[Equation]) -> set[str]:
     """What is compared with another value: ties are told by it."""
     return {
         r.name
-        for e in equations
-        for n in postorder(*e.expressions)
+        for n in postorder(*(root for e in equations for root in e.expressions))
         if isinstance(n, Apply) and n.op in COMPARISONS and all(refs(a) for a in n.args)
         for r in refs(n)
     }
@@ -118,7 +117,8 @@ def choose_saved(
         if alone.saved <= cut.inputs and operation * _more(more, there) <= outputs:
             best = alone
     order = [n for n in tensors if n in best.saved]
-    order.sort(key=lambda n: (n not in primal.inputs, n not in primal.outputs))
+    results = {*primal.outputs}
+    order.sort(key=lambda n: (n not in cut.inputs, n not in results))
     return order, [e for e in forward if e.target in best.recomputed]
 
 

@@ -21,6 +21,7 @@ from ..expr import (
     Expr,
     Operator,
     Ref,
+    folded,
     is_double,
     is_exact,
     operator,
@@ -104,7 +105,7 @@ def _line(root: Expr) -> tuple[tuple[Expr, Callable[..., Any] | None, tuple[Expr
 def ball(root: Expr, done: dict[Expr, Any]) -> Any:
     """The value at the working precision, where `done` has balls of the leaves, and gets those of what `root` is made
     of; of a `where` what is chosen. None where that is not certain, or there is none."""
-    for node, compute, args in _line(root):
+    for node, compute, args in () if root in done else _line(root):
         if node in done:
             continue
         if compute is not None:
@@ -165,18 +166,23 @@ class Balls:
 
     def of(self, root: Expr, digits: int) -> Any:
         """Its ball, as `ball` says."""
+        with flint.ctx.workprec(digits):
+            return ball(root, self.known(digits))
+
+    def known(self, digits: int) -> dict[Expr, Any]:
+        """What was computed at a precision."""
         done = self._done.get(digits)
         if done is None:
             done = self._done[digits] = {leaf: flint.arb(number) for leaf, number in self.at.items()}
-        with flint.ctx.workprec(digits):
-            return ball(root, done)
+        return done
 
-    def nearest(self, root: Expr) -> float:
-        """The double nearest to the value; NaN where there is no real number, or it is not known."""
+    def nearest(self, root: Expr, rounded: float | None = None) -> float:
+        """The double nearest to the value; NaN where there is no real number, or it is not known. What doubles make of
+        it is `rounded`, where that is known."""
         for digits in DIGITS:
             value = self.of(root, digits)
             if value is None:
-                if digits == DIGITS[1] and math.isnan(value_at(root, self.at)):
+                if digits == DIGITS[1] and math.isnan(value_at(root, self.at) if rounded is None else rounded):
                     return math.nan
                 continue
             if _certain(value):
@@ -206,6 +212,14 @@ def value_at(root: Expr, at: Mapping[Expr, float]) -> float:
         return float(Doubles({leaf: np.float64(number) for leaf, number in at.items()}).of(root))
 
 
+def _values(root: Expr, points: Sequence[Point]) -> list[float]:
+    """The same at several points."""
+    with np.errstate(all="ignore"):
+        found = Doubles({leaf: np.array([at[leaf] for at in points]) for leaf in points[0]}).of(root)
+    values: list[float] = np.broadcast_to(found, len(points)).tolist()
+    return values
+
+
 def _double(value: Any) -> float:
     if abs(value) < _power_of_two(1024):
         return float(value.mid())
@@ -220,27 +234,16 @@ class Doubles:
         self._done: dict[Expr, Any] = dict(at)
 
     def of(self, root: Expr) -> Any:
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            args = node.args if isinstance(node, Apply) else ()
-            waiting = [a for a in args if a not in self._done]
-            if waiting:
-                stack += reversed(waiting)
-                continue
-            stack.pop()
-            if node not in self._done:
-                self._done[node] = self._computed(node, [self._done[a] for a in args])
-        return self._done[root]
+        return folded(root, self._done, self._computed)
 
-    def _computed(self, node: Expr, args: Sequence[Any]) -> Any:
+    def _computed(self, node: Expr) -> Any:
         if not isinstance(node, Apply):
             assert isinstance(node, Const)
             try:
                 return np.float64(node.value.numerator / node.value.denominator)
             except OverflowError:  # as it is printed
                 return np.float64(np.inf if node.value > 0 else -np.inf)
-        row = OPS[node.op]
+        row, args = OPS[node.op], [self._done[a] for a in node.args]
         if node.op == "select":
             return np.where(*args)
         if row.result == "bool":
@@ -260,7 +263,8 @@ def _by_points(op: str, *args: Any) -> Any:
     """A function at many points."""
     if not any(map(np.ndim, args)):
         return np.float64(_function(op, *map(_number, args)))
-    columns = (list(map(_number, a.tolist())) for a in np.broadcast_arrays(*args))
+    columns = (np.asarray(a, np.float64).tolist() for a in np.broadcast_arrays(*args))
+    columns = ([x if x == x else math.nan for x in column] for column in columns)  # as in `_number`
     return np.array([_function(op, *numbers) for numbers in zip(*columns, strict=True)])
 
 
@@ -424,15 +428,19 @@ class Sample:
         zero = {id(at) for at in (*guarded, *(at for _, at in origin))}
         most = {**KINDS, "edges": KINDS["edges"] + len(extra), ZEROS: len(origin)}
         counts = dict.fromkeys(most, 0)
-        for kind, at in _there((*extra, *drawn(leaves, well_scaled, seed), *origin), leaves, told):
-            if counts[kind] < most[kind]:
-                balls = Balls(at)
-                value = balls.nearest(body)
-                if not math.isnan(value) and not 0 < abs(value) < NORMAL and not any(map(balls.turned, angles)):
-                    counts[kind] += 1
-                    kinds.append(kind)
-                    truth.append(value)
-                    self._balls.append(balls)
+        points = _there((*extra, *drawn(leaves, well_scaled, seed), *origin), leaves, told)
+        for kind, alike in itertools.groupby(points, lambda point: point[0]):
+            waiting = [at for _, at in alike]
+            while waiting and (missing := most[kind] - counts[kind]):
+                some, waiting = waiting[:missing], waiting[missing:]
+                for at, rounded in zip(some, _values(body, some), strict=True):
+                    balls = Balls(at)
+                    value = balls.nearest(body, rounded)
+                    if not math.isnan(value) and not 0 < abs(value) < NORMAL and not any(map(balls.turned, angles)):
+                        counts[kind] += 1
+                        kinds.append(kind)
+                        truth.append(value)
+                        self._balls.append(balls)
         self.truth = np.array(truth)
         named = np.array(kinds)
         self.kinds = [kind for kind in KINDS if counts[kind]]
@@ -471,10 +479,13 @@ class Sample:
         doubles for the numbers in it."""
         if not all(is_double(n.value) for n in postorder(form) if isinstance(n, Const)):
             return False
-        for balls in self._balls[::every]:
-            a, b = (balls.of(f, DIGITS[1]) for f in (body, form))
-            if a is not None and b is not None and not a.overlaps(b):
-                return False
+        with flint.ctx.workprec(DIGITS[1]):
+            for balls in self._balls[::every]:
+                done = balls.known(DIGITS[1])
+                a = ball(body, done)
+                b = None if a is None else ball(form, done)
+                if b is not None and not a.overlaps(b):
+                    return False
         return True
 
 

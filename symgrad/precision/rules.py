@@ -22,6 +22,7 @@ from .terms import (
     GROUP,
     MANY,
     ONE,
+    STRUCTURE,
     Rational,
     Term,
     add,
@@ -377,12 +378,11 @@ def _roots(pattern: Term, t: Term, found: Binding) -> Iterator[Binding]:
     inner, wanted = pattern.args[0], pattern.args[1].args[0]
     k = exponent(t)
     if t.op == "*":
-        powers = [exponent(f) for f in t.args]
-        whole = wanted.denominator == 1 and all(p is not None and ratio(p, wanted).denominator == 1 for p in powers)
+        whole = wanted.denominator == 1 and all((p := exponent(f)) is not None and not p % wanted for f in t.args)
         if whole and not any(f.op == "number" for f in t.args):
             root = power(t, number(ratio(1, wanted))) if wanted > 0 else _inverse_root(t, wanted)
             yield from matches(inner, root, found)
-    elif k is not None and ratio(k, wanted).denominator == 1 and (k == wanted or wanted > 1):
+    elif k is not None and (k == wanted or wanted > 1 and not k % wanted):
         yield from matches(inner, power(base(t)[0], number(ratio(k, wanted))), found)
 
 
@@ -407,13 +407,19 @@ def _some(pattern: Term, t: Term, found: Binding) -> Iterator[tuple[Binding, lis
                 yield from go(others, [a for a in left if a not in known.args], found)
         for k, part in enumerate(left):
             rest = left[:k] + left[k + 1 :]
-            if pattern.op == "*" and (more := _more(first, part)) is not None:
+            if pattern.op == "*" and part.op == "**" and (more := _more(first, part)) is not None:
                 for way in matches(base(first)[0], base(part)[0], found):
                     yield from go(others, [*rest, more], way)
-            for way in matches(first, part, found):
-                yield from go(others, rest, way)
+            if first.op in STRUCTURE or first.op == part.op:  # a function is met by itself alone
+                for way in matches(first, part, found):
+                    yield from go(others, rest, way)
 
-    yield from go(sorted(pattern.args, key=lambda a: -a.size), list(t.args), found)
+    yield from go(_largest_first(pattern), list(t.args), found)
+
+
+@lru_cache(MANY)
+def _largest_first(pattern: Term) -> list[Term]:
+    return sorted(pattern.args, key=lambda a: -a.size)
 
 
 def _more(asked: Term, part: Term) -> Term | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..expr import (
     Apply,
@@ -31,6 +31,7 @@ from ..expr import (
     preorder,
     product,
     ref,
+    refs,
     size,
     substitute,
     terms_of,
@@ -96,7 +97,8 @@ def better(
     leaves = tuple(n for n in nodes if isinstance(n, Ref))
     names = {leaf: ref(f"?{k}") for k, leaf in enumerate(leaves)}  # equal formulas of others have one form
     scaled = frozenset(names[leaf].name for leaf in leaves if leaf.name in well_scaled)
-    free = frozenset(substitute(s, names) for s in shared) - {*names.values()}
+    there = names.keys()  # no form has a part of another leaf
+    free = frozenset(substitute(s, names) for s in shared if there >= {*refs(s)}) - {*names.values()}
     told = tuple((substitute(condition, names), holds) for condition, holds in given)
     found = _better(substitute(body, names), scaled, free, gain, told)
     return None if found is None else substitute(found, {new: old for old, new in names.items()})
@@ -222,6 +224,15 @@ def _beside_branches(body: Expr, well_scaled: frozenset[str], free: frozenset[Ex
 
 def _above_branches(node: Expr) -> Sequence[Expr]:
     return () if operator(node) == "select" else node.args
+
+
+class _Tried(NamedTuple):
+    """Forms, and of each what it loses at each point, where it fails, and what its operations cost."""
+
+    forms: Sequence[Expr]
+    lost: Any
+    wrong: Any
+    prices: Any
 
 
 class _Search:
@@ -355,6 +366,9 @@ class _Search:
     def _divides_by_zero(self, node: Expr) -> Any:
         if not isinstance(node, Apply):
             return np.False_
+        if node.op not in ("select", "div"):
+            found = [zero for a in node.args if (zero := self._zeros[a]) is not np.False_]
+            return reduce(or_, found) if found else np.False_
         found, doubles = [self._zeros[a] for a in node.args], self.sample.doubles
         if node.op == "select":
             holds = doubles.of(node.args[0]) != 0
@@ -409,14 +423,16 @@ class _Search:
         if hopeful and operations(self.body) <= LARGE:
             self.look()
         form = self.first_choice()
-        forms, orders = [form], list[Expr]()
+        forms: Iterable[Expr] = [form]
+        orders = list[Expr]()
         if hopeful:
             orders = self.ordered(form)
-            forms = [*self.beside_factors(form), *orders, *self.in_parts(form), form]
-            first = min(map(self.costs, forms))
-            as_named = self.ordered(self.named) if self.names else []
-            orders += as_named
-            forms = [*(f for f in as_named if self.costs(f) < first + BETTER), *forms]
+            forms = itertools.chain(self.beside_factors(form), orders, self.in_parts(form), [form])
+            if self.names:
+                forms, as_named = list(forms), self.ordered(self.named)
+                first = min(map(self.costs, forms))
+                orders += as_named
+                forms = [*(f for f in as_named if self.costs(f) < first + BETTER), *forms]
         most = dict.fromkeys(orders, LONGER)  # a choice by size is one of two orders, however it is written
         worthy = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
         found = next(worthy, None)
@@ -455,10 +471,13 @@ class _Search:
         domains = _domains(self.body)
         ranked = [t for t in self.pool if _domains(self.form(t)) <= domains]
         forms = list(dict.fromkeys([form, *(f for t in ranked for f in (self.bare(t), self.form(t)))]))
-        wrong = np.array([self.fails(self.sample.lost(f), f) for f in forms])
+        lost = np.array([self.sample.lost(f) for f in forms])
+        wrong = np.array([self.fails(mine, f) for mine, f in zip(lost, forms, strict=True)])
+        prices = np.array([PRICE * operations(f, self.free) for f in forms])
+        tried = _Tried(forms, lost, wrong, prices)
         leaves = [n for n in values(self.body) if isinstance(n, Ref) and n.name not in self.moderate]
         signs, sizes = (
-            [whole for c in conditions if (whole := self.parted(c, by_size, forms, wrong)) is not None]
+            [whole for c in conditions if (whole := self.parted(c, by_size, tried)) is not None]
             for conditions, by_size in ((_signs(self.body, leaves), False), (_sizes(leaves), True))
         )
         price = dict.fromkeys(sizes, GAIN)  # what a sign tells nearly as well is told by it
@@ -469,11 +488,11 @@ class _Search:
             return None
         return whole if self.sample.equal(whole, self.body) else None
 
-    def parted(self, asked: Expr, by_size: bool, forms: Sequence[Expr], wrong: Any) -> Expr | None:
+    def parted(self, asked: Expr, by_size: bool, tried: _Tried) -> Expr | None:
         """The best of the forms where a condition holds, and the best where not; by size, where the first is no number
         somewhere, as inf/inf is none (one that is inf too early says at least that it is large); by which of two
-        numbers is larger, where one of the best is lost. `wrong` says where forms fail."""
-        lost = np.array([self.sample.lost(f) for f in forms])
+        numbers is larger, where one of the best is lost."""
+        forms, lost, wrong, prices = tried
         whole = self.sample.whole
         holds = self.sample.doubles.of(asked) != 0
         there = holds if by_size else holds[whole]
@@ -481,7 +500,6 @@ class _Search:
         no_number = np.isnan(self.sample.doubles.of(forms[0])).any()
         if there.all() or not there.any() or by_size and not of_two and not no_number:
             return None
-        prices = np.array([PRICE * operations(f, self.free) for f in forms])
         best = [
             self.cheapest(forms, prices + self.on_side(lost, side, by_size) + NOTHING * (wrong & side).any(axis=1))
             for side in (holds, ~holds)
@@ -500,7 +518,8 @@ class _Search:
     def cheapest(self, forms: Sequence[Expr], costs: Any) -> Expr:
         """Of forms that balls do not contradict; where several cost nearly the same, the one that has most of what is
         there."""
-        order = [int(k) for k in np.argsort(costs, kind="stable")]
+        order: list[int] = np.argsort(costs, kind="stable").tolist()
+        costs = costs.tolist()
         least = next(k for k in order if self.agrees(forms[k]))
         near = (k for k in order if costs[least] <= costs[k] <= costs[least] + NEARLY)
         return min((forms[k] for k in near if self.agrees(forms[k])), key=self.changed)
@@ -509,11 +528,11 @@ class _Search:
         """How many operations of a form are not in the one that is there."""
         return sum(n not in self.own for n in values(form))
 
-    def in_parts(self, form: Expr) -> list[Expr]:
+    def in_parts(self, form: Expr) -> Iterator[Expr]:
         """A form with the terms of its sums, and what functions are applied to, in better forms, each for itself; not
         for numbers that nobody has, as another part of it takes them."""
         if self.bits(self.sample.lost(form)) < self.gain:
-            return []
+            return
         outer = (n for n in values(form) if isinstance(n, Apply) and (n.op in SUMS or OPS[n.op].cost >= CALL))
         terms = dict.fromkeys(t for n in outer for t in n.args if isinstance(t, Apply) and t.op not in SUMS)
         found: dict[Expr, Expr] = {
@@ -523,7 +542,8 @@ class _Search:
             and (new := better(t, self.moderate, self.free, self.gain)) is not None
         }
         new = transform(form, lambda n: found.get(n, n))
-        return [new] if self.buys(form, new, most=0) else []
+        if self.buys(form, new, most=0):
+            yield new
 
     def beside_factors(self, form: Expr) -> list[Expr]:
         """A product that is no number at some points that people have, its factors that call a function in a better
@@ -697,8 +717,8 @@ def _is_whole(exponent: Expr) -> bool:
 def operations(form: Expr, free: frozenset[Expr] = frozenset()) -> int:
     """How many there are, shared ones once, what is `free` not; a division counts as two, a function or a power as
     three."""
-    nodes = [n for n in values(form, closed=free.__contains__) if isinstance(n, Apply) and n not in free]
-    return sum(_price(n) for n in nodes)
+    nodes = [n for n in values(form, closed=free.__contains__ if free else None) if isinstance(n, Apply)]
+    return sum(_price(n) for n in nodes if n not in free)
 
 
 def _price(node: Apply) -> int:

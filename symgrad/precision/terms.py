@@ -7,7 +7,6 @@ x**2/(sqrt(1 + x**2) + 1). Equal wherever both are defined; a quotient x/x is 1.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -31,9 +30,10 @@ class Term:
     size   how many nodes it has as a tree
     """
 
-    __slots__ = ("__weakref__", "args", "op", "parts", "size")
+    __slots__ = ("__weakref__", "args", "multiple", "op", "parts", "size")
     op: str
     args: tuple[Any, ...]
+    multiple: tuple[Rational, Term] | None  # the number that it begins with, and the rest; None where it does not
     parts: tuple[Term, ...]
     size: int
 
@@ -49,6 +49,9 @@ def _term(op: str, *args: Any) -> Term:
         found.op, found.args = op, args
         found.parts = () if op in ("number", "leaf") else args
         found.size = 1 + sum(a.size for a in found.parts)
+        found.multiple = None
+        if op == "*" and args[0].op == "number":
+            found.multiple = args[0].args[0], args[1] if len(args) == 2 else _term("*", *args[1:])
         _known[key] = found
     return found
 
@@ -56,14 +59,15 @@ def _term(op: str, *args: Any) -> Term:
 Rational = int | Fraction  # a whole number is an int, which is counted with faster
 
 
+@lru_cache(MANY)
 def number(value: Rational) -> Term:
     return _term("number", value if isinstance(value, int) or value.denominator != 1 else value.numerator)
 
 
 def ratio(a: Rational, b: Rational) -> Rational:
     """a/b, exactly."""
-    if isinstance(a, int) and isinstance(b, int) and a % b == 0:
-        return a // b
+    if isinstance(a, int) and isinstance(b, int):
+        return Fraction(a, b) if a % b else a // b
     return Fraction(a) / b
 
 
@@ -98,11 +102,7 @@ def at_zero(name: str) -> Term | None:
 
 def coefficient(t: Term) -> tuple[Rational, Term]:
     """A term as a number times the rest."""
-    if t.op == "number":
-        return t.args[0], ONE
-    if t.op == "*" and t.args[0].op == "number":
-        return t.args[0].args[0], t.args[1] if len(t.args) == 2 else _term("*", *t.args[1:])
-    return 1, t
+    return (t.args[0], ONE) if t.op == "number" else t.multiple or (1, t)
 
 
 def base(t: Term) -> tuple[Term, Term]:
@@ -112,8 +112,10 @@ def base(t: Term) -> tuple[Term, Term]:
 
 def exponent(t: Term) -> Rational | None:
     """That of a power of which it is a number; 1 of what is no power."""
-    power_ = base(t)[1]
-    return power_.args[0] if power_.op == "number" else None
+    if t.op != "**":
+        return 1
+    k: Term = t.args[1]
+    return k.args[0] if k.op == "number" else None
 
 
 @lru_cache(MANY)
@@ -126,7 +128,8 @@ def add(*terms: Term) -> Term:
         if rest.op == "+":
             stack += [(k * c, a) for a in reversed(rest.args)]
         else:
-            kept[rest] = kept.get(rest, 0) + k * c
+            c = c if k == 1 else k * c
+            kept[rest] = kept[rest] + c if rest in kept else c
     made = [multiply(number(c), t) for t, c in kept.items() if c]
     return ZERO if not made else made[0] if len(made) == 1 else _term("+", *made)
 
@@ -139,7 +142,7 @@ def multiply(*factors: Term) -> Term:
     while stack:
         f = stack.pop()
         if f.op == "number":
-            c *= f.args[0]
+            c = f.args[0] if c == 1 else c * f.args[0]
         elif f.op == "*":
             stack += reversed(f.args)
         else:
@@ -421,5 +424,7 @@ def _place(factor: Term) -> int:
 
 def _powers(side: Iterable[Term]) -> list[Expr]:
     """Factors, equal ones as a power."""
-    counts = Counter(map(expression, side))
+    counts: dict[Expr, int] = {}
+    for factor in map(expression, side):
+        counts[factor] = counts.get(factor, 0) + 1
     return [f ** const(k) if k > 1 else f for f, k in counts.items()]

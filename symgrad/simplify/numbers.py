@@ -36,14 +36,15 @@ def with_numbers_joined(
     outputs  those of them that are what they are: of others the number may be left to what reads them
     """
     known: dict[Expr, Multiple] = {}
-    found = [_with_one(e, known) if e.target in own else e for e in equations]
+    changing, asked = {*own}, {*outputs}
+    found = [_with_one(e, known) if e.target in changing else e for e in equations]
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     for k, e in enumerate(found):
         writers.setdefault(e.target, []).append(k)
         for name in {r.name for r in e.reads}:
             readers.setdefault(name, []).append(k)
-    for target in (t for t in own if t not in outputs):
+    for target in (t for t in own if t not in asked):
         (place, *others), mine = writers[target], readers.get(target, [])
         number, rest = _split(found[place].body, known)
         if number in UNITS or others or place in mine or found[place].reduce not in ("none", "sum"):

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
+from itertools import chain
 
 from ..expr import (
     ONE,
@@ -30,6 +31,7 @@ from ..expr import (
     base_of,
     const,
     factors,
+    folded,
     fraction,
     is_exact,
     is_short,
@@ -175,6 +177,7 @@ class _Filling:
     ) -> None:
         self.numbers, self.square, self.never, self.meaning, self.part = numbers, square, never, meaning, part
         self.further: dict[tuple[Expr, Expr | None], Expr] = {}
+        self.constant: dict[Expr, bool] = {}
 
     def __call__(self, root: Expr, sums: bool = True) -> Expr:
         if not is_short(root, LARGE):
@@ -220,17 +223,16 @@ class _Filling:
 
     def _variables(self, below: Sequence[Expr]) -> Iterator[Expr]:
         """What a formula with these denominators might be a function of, the smallest first."""
-        seen: dict[Expr, None] = {}
-        computed = [m for d in below for r in refs(d) if (m := self.meaning(r)) is not None]
-        for d in (*below, *computed):
+        seen: set[Expr] = set()
+        computed = (m for d in below for r in refs(d) if (m := self.meaning(r)) is not None)
+        for d in chain(below, computed):
             for node in postorder(unguarded(d)):
-                if isinstance(node, Ref):
-                    if node.name not in self.numbers:
-                        seen[node] = None
-                elif isinstance(node, Apply) and node.op in ("mul", "sqrt", "sub", "add", "div"):
-                    if any(r.name not in self.numbers for r in refs(node)):
-                        seen[node] = None
-        yield from list(seen)[:CHOICES]
+                variable = isinstance(node, Ref) or operator(node) in ("mul", "sqrt", "sub", "add", "div")
+                if variable and node not in seen and not self._is_number(node):
+                    seen.add(node)
+                    yield node
+                    if len(seen) == CHOICES:
+                        return
 
     def _arguments(self, terms: Sequence[tuple[Expr, int]]) -> Iterator[Expr]:
         """What a sum that calls a function might be one of: its one input, or what the function is called with."""
@@ -242,9 +244,9 @@ class _Filling:
                     and len(node.args) == 1
                     and OPS[node.op].smooth
                     and node.op not in ("neg", "sqrt")
+                    and not self._is_number(node)
                 ):
-                    if any(r.name not in self.numbers for r in refs(node)):
-                        found[node.args[0]] = None
+                    found[node.args[0]] = None
         inputs = {r for t, _ in terms for r in refs(t) if r.name not in self.numbers}
         yield from [*inputs][:1] if len(inputs) == 1 else [*found][:CHOICES]
 
@@ -276,7 +278,12 @@ class _Filling:
         return None
 
     def _is_number(self, node: Expr) -> bool:
-        return all(r.name in self.numbers for r in refs(node))
+        """Whether it is the same whatever the inputs are."""
+        return folded(node, self.constant, self._is_constant)
+
+    def _is_constant(self, node: Expr) -> bool:
+        own = not isinstance(node, Ref) or node.name in self.numbers
+        return own and all(self.constant[a] for a in node.args)
 
     def _product(self, node: Apply) -> Expr | None:
         """A quotient as a filled function times what does not depend on its variable."""
@@ -426,10 +433,12 @@ class _Filling:
 
     def _sum(self, node: Expr) -> Expr | None:
         """1/tanh(x) - 1/x: the terms that have a pole in the same variable, together; x - sin(x): those that cancel."""
-        terms = terms_of(node) if operator(node) in ("add", "sub") else []
+        if operator(node) not in ("add", "sub"):
+            return None
+        terms = terms_of(node)
         for u in self._arguments(terms):
             parts = [(b, sign) for t, sign in terms if (b := _function_of(u, _gathered(u, t))) is not None]
-            if terms and len(parts) == len(terms):
+            if len(parts) == len(terms):
                 body = signed_total(parts)
                 if cancels(body, tuple(b for b, _ in parts)):
                     return self._closed(body, u)

@@ -14,9 +14,11 @@ from ..expr import (
     ZERO,
     Const,
     Expr,
+    Ref,
     apply,
     base_of,
     factors,
+    folded,
     operator,
     operators,
     postorder,
@@ -158,6 +160,12 @@ def stable_form(
 
     interval  an interval that has every value of an expression
     """
+    known: dict[Expr, bool] = {}
+
+    def in_inputs(node: Expr) -> bool:
+        own = inputs is None or not isinstance(node, Ref) or node.name in inputs
+        return own and all(known[a] for a in node.args)
+
     there, tidy = {*operators(body)}, transformer(without_opposites)
     for row in table:
         if not there.issuperset(operators(row.before)):
@@ -167,7 +175,7 @@ def stable_form(
             found = match(row.before, node, VARIABLES) if operator(node) == operator(row.before) else None
             if found is None or not row.holds(found, interval):
                 return node
-            if inputs is not None and any(r.name not in inputs for r in refs(found[U])):
+            if not folded(found[U], known, in_inputs):
                 return node
             return tidy(substitute(row.after, found))
 

@@ -3,10 +3,11 @@
 import pytest
 
 import symgrad as sg
-from symgrad.expr import ref
+from symgrad.expr import apply, ref
 from symgrad.expr.text import show
 from symgrad.precision import better
 from symgrad.precision.orders import differences_first
+from symgrad.precision.search import _better
 
 FORMS = {  # what textbooks have: what numerical analysts write
     "x**2 + y**2": None,
@@ -52,6 +53,19 @@ def test_form(text):
 
 
 X, Y, U = map(ref, "xyu")
+
+
+BESIDE = [(X * U, False), (U, False), (X * Y, True)]
+
+
+@pytest.mark.parametrize(("beside", "another"), BESIDE, ids=[show(beside) for beside, _ in BESIDE])
+def test_what_is_computed_of_others_is_no_other_question(beside, another):
+    formula = apply("sqrt", X * Y + 1) - 1
+    known, before = better(formula), _better.cache_info().misses
+    assert better(formula, shared=(beside,)) is known
+    assert (_better.cache_info().misses > before) is another
+
+
 DIFFERENCES = [
     (U + X - Y, "x - y + u"),
     (X - U - (Y - U), "x - y"),

@@ -102,6 +102,7 @@ class Lowering:
                     self.asked[node.serial] = wishes[node.serial]
         readers = Counter(operand.serial for node in self.nodes for operand in node.operands.values())
         needed = {operand.serial for node in self.nodes for operand in _needed(node)}
+        optional = [t.name for t in self.draft.tensors.values() if t.optional]
         for node in self.nodes:
             if isinstance(node, Pieces) and node.serial not in self.names:
                 self.names[node.serial] = self._fresh(node.wish)
@@ -121,7 +122,7 @@ class Lowering:
                 for operand in node.operands.values():
                     if node.matmul or readers[operand.serial] > 1:
                         self._name_operand(operand)
-            elif node.serial in needed and self._may_change(node):
+            elif node.serial in needed and self._may_change(node, optional):
                 self._name_operand(node)
         for node in self._shifted():
             self._name_operand(node)
@@ -139,12 +140,11 @@ class Lowering:
                 places.setdefault(operand.serial, set()).add(at if any(isinstance(s, Apply) for s in at) else ())
         return [n for n in self.nodes if len(places.get(n.serial, ())) > 1]
 
-    def _may_change(self, node: Node) -> bool:
+    def _may_change(self, node: Node, optional: Sequence[str]) -> bool:
         """Whether an array is a sum in which an optional input stands: written out, it would be there with it and
         without."""
         if not isinstance(node, Value) or not is_sum(node.body):
             return False
-        optional = [t.name for t in self.draft.tensors.values() if t.optional]
         if all(r.name not in optional for r in refs(node.body)):
             return False
         with suppress(DeclarationError):

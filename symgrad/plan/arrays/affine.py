@@ -100,6 +100,7 @@ class Sizes:
         whole = ((ref(n), v) for n, v in self.options.items() if isinstance(v, int) and v >= 0)
         self.supposed: dict[Expr, int] = {r: min(v, 1) for r, v in whole}
         self.least: dict[Expr, int] = {}
+        self.known: dict[Expr, Expr] = {}  # extents, by what they are written as
         self.counts: dict[Expr, tuple[Ref, Expr]] = {}
         self.loops: dict[Expr, tuple[Index, Expr]] = {}
 
@@ -118,8 +119,10 @@ class Sizes:
 
     def exact(self, extent: Expr) -> Expr:
         """`extent` as the size that it is by the conditions of the function: c for groups * (c//groups)."""
-        extent, _ = multiples(extent, [(a, step) for a, step in self.quotients])
-        return next((size for size, factors in self.lengths if equal(extent, factors)), extent)
+        if extent not in self.known:
+            found, _ = multiples(extent, [(a, step) for a, step in self.quotients])
+            self.known[extent] = next((size for size, factors in self.lengths if equal(found, factors)), found)
+        return self.known[extent]
 
     def settled(self, extent: Expr) -> Expr:
         """`extent`, or the name of its count: the length of an axis that is there."""

@@ -88,9 +88,10 @@ def _nest(
     steps = {step.targets: step for step in again.steps}
     sequence = steps_in_sequence([again.expanded(step) for step in again.steps])
     nodes: list[Node] = []
+    returned = {*procedure.returns}
     owned: set[str] = set()  # what is stored under guards alone
     for s in sequence:
-        some = _guarded(steps[s.targets], again(order.item(steps[s.targets])), owned, {*procedure.returns})
+        some = _guarded(steps[s.targets], again(order.item(steps[s.targets])), owned, returned)
         owned |= written_under(some, numbers=True).keys()
         nodes += some
     block = in_branches(nodes)

@@ -7,7 +7,7 @@ that is stored where the result is wanted, or an array that stands in for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from functools import partial
 from operator import attrgetter
@@ -181,7 +181,7 @@ class Memory:
 
     def place(self, block: Block) -> Block:
         """`block` with every temporary in its place; `arrays` then lists those that need memory."""
-        self._collect(block, ())
+        self._collect(block, (), self.temporaries | self.results)
         self._asked = {name for n in walk(block) if isinstance(n, Guard) for name in n.wanted}
         opens: dict[Path, list[str]] = {}
         closes: dict[Path, list[str]] = {}
@@ -201,8 +201,7 @@ class Memory:
         lent = _placing(self._lent)
         return lent.block(_forwarded(named, set(self.shared)))
 
-    def _collect(self, block: Block, path: Path) -> None:
-        known = self.temporaries | self.results
+    def _collect(self, block: Block, path: Path, known: Set[str]) -> None:
         for position, node in enumerate(block):
             place = (*path, (position, -1, None))
             for element in (r for r in stores(node) if r.name in known):
@@ -217,7 +216,7 @@ class Memory:
                 use.reads += 1
             turn = node.index if isinstance(node, Loop) else None
             for number, inner in enumerate(node.blocks):
-                self._collect(inner, (*path, (position, number, turn)))
+                self._collect(inner, (*path, (position, number, turn)), known)
 
     def _decide(self, name: str, use: _Use) -> bool:
         """Find the place of one tensor; True if it is a scalar."""

@@ -5,7 +5,6 @@ Where several loops become one, each brings along what it computes from: z[b] = 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from ...expr import Expr, Index, Ref, postorder, ref, transformer
@@ -33,8 +32,8 @@ class _Merged:
         self._read: set[str] = set()  # all that any value is made of
         self._spelled = transformer(lambda node: self._elements.get(node, node))
 
-    def block(self, block: Block, outer: Mapping[Expr, tuple[Ref, frozenset[str]]]) -> Block:
-        known = dict(outer)
+    def block(self, block: Block, outer: _Known) -> Block:
+        known = dict(outer) if any(isinstance(n, Local) for n in block) else outer
         done: list[Node] = []
         for node in block:
             if isinstance(node, Local):
