@@ -83,3 +83,10 @@ def loaded_value(value, to):
 def test_remainders_are_those_of_integers(value, dtype):
     code = loaded_value(value, "numpy")
     exact_beside(value, dtype, lambda x, k: code.forward(x, k)[0])
+
+
+@pytest.mark.parametrize("read", ["x[y[t]]*x[y[t+1]]", "x[y[t+1]]**2", "x[y[n-1-t]]"])
+def test_what_is_asked_of_all_elements_is_asked_once(read):
+    formula = f"f(x[k], y[n]: int): out = sum[t](x[y[t]]) + sum[t:n-1]({read})"
+    text = sg.generate(sg.parse(formula), to="c", check=False)["f.c"]
+    assert text.count("return 1;") == 2, "once in forward, once in backward"

@@ -237,7 +237,7 @@ class Body:
             if isinstance(s, Index):
                 box.append((s, tensor.shape[axis]))
         x = self.build.element(element)
-        limit = self.build.as_kind(subscript.extent, SIZE)
+        limit = self.size(subscript.extent)
         test = Operation("or", (
             Operation("lt", (x, Number("0"))), Operation("ge", (tree.Cast(Type(SIZE), x), limit))
         ))  # fmt: skip
@@ -245,8 +245,7 @@ class Body:
             test = Operation("and", (self.build.as_kind(subscript.where, BOOL), test))
         found: tree.Statement = tree.If(test, (tree.Return(Number("1")),))
         for i, size in reversed(box):
-            end = self.build.as_kind(size, SIZE)
-            found = tree.Loop(self._names.of(i), Number("0"), end, (found,))
+            found = tree.Loop(self._names.of(i), Number("0"), self.size(size), (found,))
         return tree.If(Name(self._named(element.name)), (found,)) if tensor.optional else found
 
     # statements

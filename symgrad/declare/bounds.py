@@ -83,8 +83,8 @@ class Preconditions:
         return any(r.name in self.options for r in refs(number)) and self.require(apply("ge", number, least))
 
     def require(self, condition: Expr) -> bool:
-        """Require a condition; False where it is known to hold."""
-        if isinstance(condition, Const) or Domain((), (), self.facts).holds(condition):
+        """Require a condition; False where it is known to hold, or is required already."""
+        if isinstance(condition, Const) or condition in self.conditions or Domain((), (), self.facts).holds(condition):
             return False
         self.conditions[condition] = None
         self.facts = self._known()
@@ -114,18 +114,41 @@ class Preconditions:
                 if not data:
                     for at, here in _cases(s, domain):
                         self._require(e, element, at, tensor.shape[axis], here, domain != everywhere)
-                elif domain == everywhere and not isinstance(s, Ref):
+                elif not isinstance(s, Ref):
                     size = tensor.shape[axis]
                     if self._whatever_data(s, size, domain):
                         continue
-                    given, last = data[0], show(size - 1)
+                    where, given, last = show_element(element.name, element.subscripts), data[0], show(size - 1)
+                    if domain != everywhere:
+                        unsaid = self._unsaid(s, size, domain)
+                        if unsaid:
+                            raise self._left_branch(where, element.name, unsaid)
+                        continue
                     raise UnsupportedError(
-                        f"{self.name}: the subscript {show(s)} of {show_element(element.name, element.subscripts)} is "
+                        f"{self.name}: the subscript {show(s)} of {where} is "
                         f"computed from {given}, and may be outside, or overflow on the way; only {given} itself is "
                         f"checked before. Keep each given integer inside before it is computed with, as "
                         f"clip({given}, 0, {last}) or {given} % {show(size)} do, or compute the index before, and pass "
                         f"it as an integer tensor."
                     )
+
+    def _unsaid(self, s: Expr, size: Expr, domain: Domain) -> list[Expr]:
+        """What keeps a subscript inside, of which its branch does not say that it holds."""
+        found: dict[Expr, None] = {}
+        for at, here in _cases(s, domain):
+            if not here.inside(at, size):
+                low = polynomial(at)
+                from_zero = here.facts.raised(frozenset((i, 0) for i in indices(at)))  # those of data have no least
+                above = low is not None and from_zero.nonnegative(low)
+                ends = (*(() if above else (apply("ge", at, 0),)), apply("lt", at, size))
+                found.update((c, None) for c in ends if not here.holds(c))
+        return [*found]
+
+    def _left_branch(self, where: str, name: str, unsaid: Sequence[Expr]) -> ShapeError:
+        return ShapeError(
+            f"{self.name}: {where} is outside of {name} in a branch that reads it, "
+            f"unless {' and '.join(map(show, unsaid))}. Say that in its condition."
+        )
 
     def _divisor(self, node: Apply, box: Box, domain: Domain) -> None:
         """Require that a divisor is not 0: a condition beside it says so only of what is not known before."""
@@ -174,21 +197,25 @@ class Preconditions:
                     self.at_least(step, 0)  # an axis of times * n elements is that long
             if not indices(s):  # it may be read before the loops, also if they have no turn
                 domain = everywhere = Domain((), (), self.facts)
-        needs = self._needs(s, size, domain, everywhere)
+        affine = replace(domain, facts=self.facts).needs(s, size, everywhere) is not None
+        unsaid = [] if affine else self._unsaid(s, size, domain)
+        needs = self._needs(s, size, domain, everywhere) if affine else None if unsaid else []
         if needs is None:
             where = show_element(element.name, element.subscripts)
             if guarded:
-                inside = (apply("ge", s, 0), apply("lt", s, size))
-                unsaid = " and ".join(show(c) for c in inside if not domain.holds(c))
+                inside = unsaid or [c for c in (apply("ge", s, 0), apply("lt", s, size)) if not domain.holds(c)]
+                raise self._left_branch(where, element.name, inside)
+            ends = everywhere.range(s)
+            if ends is None:
                 raise ShapeError(
-                    f"{self.name}: {where} is outside of {element.name} in a branch that reads it, "
-                    f"unless {unsaid}. Say that in its condition."
+                    f"{self.name}: nothing tells that {where} is inside of {element.name}: the subscript {show(s)} "
+                    f"over an axis of {show(size)}. Keep it inside, clip({show(s)}, 0, {show(size - 1)}), or read it "
+                    f"where it is, where(0 <= {show(s)} < {show(size)}, {where}, ...)."
                 )
-            low, high = everywhere.range(s) or (s, s)
-            instead = _staying_inside(e, element, s, low, high, size)
+            instead = _staying_inside(e, element, s, *ends, size)
             raise ShapeError(
                 f"{self.name}: {where} is outside of {element.name}: the subscript {show(s)} runs from "
-                f"{show(low)} to {show(high)} over an axis of {show(size)}. {instead}"
+                f"{show(ends[0])} to {show(ends[1])} over an axis of {show(size)}. {instead}"
             )
         for need in needs:
             self._require_one_of(need)

@@ -27,7 +27,12 @@ def subscripts(primal: Function) -> tuple[Subscript, ...]:
                     found[s, extent] = None
                 else:
                     conditions[condition] = None
-    return tuple(Subscript(s, extent, _any(conditions)) for (s, extent), conditions in found.items())
+    of_all = {(s.name, extent): s for (s, extent), conditions in found.items() if conditions is None and _everywhere(s)}
+    return tuple(
+        Subscript(s, extent, _any(conditions))
+        for (s, extent), conditions in found.items()
+        if of_all.get((s.name, extent), s) is s
+    )
 
 
 def _elements(primal: Function) -> Iterator[tuple[Ref, Conditions]]:
@@ -66,6 +71,11 @@ def _at(s: Ref, asked: Conditions, primal: Function) -> Expr | None:
 def _any(conditions: Iterable[Expr] | None) -> Expr | None:
     """The condition that one of these holds; None if one is none."""
     return None if conditions is None else reduce(lambda one, other: apply("or", one, other), conditions)
+
+
+def _everywhere(s: Ref) -> bool:
+    """Whether all elements of a tensor are asked, with an index for each axis."""
+    return len({*s.subscripts}) == len(s.subscripts) and all(isinstance(i, Index) for i in s.subscripts)
 
 
 def _places(primal: Function, name: str, extent: Expr) -> bool:

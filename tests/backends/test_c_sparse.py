@@ -76,6 +76,16 @@ def test_a_pattern_serves_several_points():
 
 
 @needs_cc
+def test_a_pattern_refuses_what_forward_refuses():
+    gathered = "f(x[n], t[m]: int, w[k]): y[i] = sum[j](x[i+j]*w[j]); out[s] = y[t[s]]**2"
+    code = sg.load(sg.parse(gathered), to="c", functions=("forward", "jacobian:sparse"), check=False)
+    x, w = np.ones(1), np.ones(4)  # the window is longer than the data: y has no element
+    for called in (code.forward, code.jacobian_pattern, code.jacobian_sparse):
+        with pytest.raises(IndexError):
+            called(x, np.array([0]), w)
+
+
+@needs_cc
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @each
 def test_compilers_have_nothing_to_say(name, asked, tmp_path):

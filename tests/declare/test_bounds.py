@@ -58,10 +58,28 @@ def test_what_the_sizes_must_meet(text, needs):
         "f(x[n])[i:n] = where(i >= 1 | x[i] > 0, x[i-1], 1)",
         "f(x[n])[i:n] = where(x[i] > 0, x[i+1], 1)",
         "f(x[n], t[n]: int)[i:n] = where(t[i] >= 1, x[i-1], 0)",
+        "f(x[n], t[m]: int)[i] = where(i > 3, x[7*t[i]], 0)",
+        "f(x[n], t[m]: int)[i] = where(t[i] > 3, x[t[i]*t[i]], 0)",
+        "f(x[n], y[m])[i] = where(i > 3, x[i*i]*y[i], 0)",
     ],
 )
 def test_what_no_sizes_allow_is_refused(text):
     with pytest.raises(sg.ShapeError, match="is outside of x"):
+        sg.parse(text)
+
+
+@pytest.mark.parametrize("subscript", ["i*i", "i*j", "(i % 2)*i", "i*j // n", "j // (m // n)"])
+def test_a_subscript_of_which_nothing_tells_that_it_is_inside_is_refused(subscript):
+    inside = r"nothing tells that x\[.*\] is inside of x: .* Keep it inside, clip\("
+    with pytest.raises(sg.ShapeError, match=inside):
+        sg.parse(f"f(x[n], y[m,p])[i,j:m] = x[{subscript}]*y[i,0]")
+    sg.parse(f"f(x[n], y[m,p])[i,j:m] = x[clip({subscript}, 0, n - 1)]*y[i,0]")
+    sg.parse(f"f(x[n], y[m,p])[i,j:m] = where(0 <= {subscript} < n, x[{subscript}], 0)*y[i,0]")
+
+
+def test_what_no_condition_proves_is_refused_at_once():
+    text = "f(x[n], w[o]; g=2): require(o % g == 0, n == g); out[q] = x[q // (o // g)]*w[q]"
+    with pytest.raises(sg.ShapeError, match="nothing tells that"):
         sg.parse(text)
 
 
