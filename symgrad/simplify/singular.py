@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import chain
+from math import prod
 
 from ..expr import (
     ONE,
@@ -57,6 +58,8 @@ from ..ops.row import unguarded
 from ..precision import better
 from ..records import replace
 
+Sides = tuple[tuple[Expr, ...], tuple[Expr, ...]]  # the factors of a fraction, above and below the line
+Group = list[tuple[Expr, tuple[Expr, int]]]  # terms, each as a formula of X and as it stands there
 CHOICES = 6  # parts of one formula that are tried as its variable
 LARGE = 60  # operations; longer formulas are left alone
 
@@ -259,9 +262,11 @@ class _Filling:
     def _of_product(self, node: Apply) -> Expr | None:
         """A quotient by factors of what a function above the line is called with: sin(w*t)/w is t*(sin(w*t)/(w*t))."""
         above, below = _powers(node)
+        if not below or all(map(self._is_number, below)):
+            return None
         called = (n for f in above for n in postorder(f) if isinstance(n, Apply) and OPS[n.op].smooth)
         signed = dict.fromkeys(a for n in called for a in n.args if operator(without_sign(a)[0]) == "mul")
-        for u in [*signed][:CHOICES] if below else ():
+        for u in [*signed][:CHOICES]:
             product, negative = without_sign(u)
             upon, divided = factors(product)
             parts, under = Counter(upon), Counter(b for f in below for b in _repeated(f))
@@ -442,32 +447,45 @@ class _Filling:
                 body = signed_total(parts)
                 if cancels(body, tuple(b for b, _ in parts)):
                     return self._closed(body, u)
-        ways: list[tuple[Expr, Expr, list[tuple[Expr, tuple[Expr, int]]]]] = []
         terms = [part for t, sign in terms for part in _distributed(t, sign)]
-        for u in self._variables([d for t, _ in terms for d in _powers(t)[1]]):
-            alike: dict[Expr, list[tuple[Expr, tuple[Expr, int]]]] = {}
-            for t, sign in terms:
-                factor, body = _as_multiple(u, t)
-                alike.setdefault(factor, []).append((body, (t, sign)))
-            ways += [(u, factor, mine) for factor, mine in alike.items() if len(mine) > 1]
+        groups = self._with_poles(terms)
 
-        def joined(factor: Expr, filled: Expr, mine: Collection[tuple[Expr, int]]) -> Expr:
-            others = signed_total([o for o in terms if o not in mine])
+        def joined(factor: Expr, quotient: Expr, poles: Group) -> Expr:
+            others = signed_total([o for o in terms if all(o != t for _, t in poles)])
             further = self._sum(others)
-            return factor * filled + (others if further is None else further)
+            return factor * quotient + (others if further is None else further)
 
-        for u, factor, mine in ways:
-            poles = [(b, t) for b, t in mine if _has_pole(b)]
-            body = signed_total([(b, sign) for b, (_, sign) in poles])
-            if len(poles) > 1 and is_removable(body):
-                return joined(factor, self._of(body, u), [t for _, t in poles])
-        for u, factor, mine in ways:
-            place = removable_at(signed_total([(b, sign) for b, (_, sign) in mine if X in postorder(b)]))
+        for u, factor, group in groups:
+            poles = [(b, t) for b, t in group if _has_pole(b)]
+            if len(poles) > 1 and is_removable(_added(poles)):
+                return joined(factor, self._of(_added(poles), u), poles)
+        for u, factor, group in groups:
+            place = removable_at(_added(group))
             if place is not None:
-                poles = [(b, t) for b, t in mine if _has_pole(place.local(b))]
-                body = signed_total([(b, sign) for b, (_, sign) in poles])
-                return joined(factor, apply(filled(body, place=place), u), [t for _, t in poles])
+                poles = [(b, t) for b, t in group if _has_pole(place.local(b))]
+                return joined(factor, apply(filled(_added(poles), place=place), u), poles)
         return None
+
+    def _with_poles(self, terms: Sequence[tuple[Expr, int]]) -> list[tuple[Expr, Expr, Group]]:
+        """By a variable, and what they are multiples of, the terms of a sum that are divided by functions of it."""
+        divided = [(term, sides) for term in terms if (sides := _powers(term[0]))[1]]
+        found: list[tuple[Expr, Expr, Group]] = []
+        if len(divided) < 2 or not any(_calls(t) for (t, _), _ in divided):
+            return found  # arithmetic alone is nowhere smooth and 0/0
+        for u in self._variables([d for _, (_, below) in divided for d in below]):
+            alike: dict[Sides, list[tuple[Sides, tuple[Expr, int]]]] = {}
+            for term, (above, below) in divided:
+                multiple = _as_multiple(u, above, below)
+                if multiple is not None:
+                    alike.setdefault(multiple[0], []).append((multiple[1], term))
+            for factor, mine in alike.items():
+                if len(mine) > 1:
+                    found.append((u, fraction(*factor), [(fraction(*body), term) for body, term in mine]))
+        return found
+
+
+def _added(group: Group) -> Expr:
+    return signed_total([(body, sign) for body, (_, sign) in group])
 
 
 def _word(u: Expr) -> str:
@@ -478,6 +496,7 @@ def _without_root(node: Expr) -> Expr:
     return X if node is ROOT**2 else node
 
 
+@lru_cache(maxsize=4096)
 def _function_of(u: Expr, node: Expr) -> Expr | None:
     """`node` as a formula of X in place of u; None if it depends on anything else, or is not smooth."""
     node = unguarded(node)
@@ -521,7 +540,7 @@ def _repeated(node: Expr) -> list[Expr]:
 
 def _gathered(u: Expr, node: Expr) -> Expr:
     """A product with u put together in it: exp(x/a)*(x/a) for x*exp(x/a)/a, and 2*(x/2)*exp(x/2) for x*exp(x/2)."""
-    k, above, below = _without(u, node)
+    k, above, below = _without(u, *factors(node))
     return fraction([*above, u**k], below) if k else node
 
 
@@ -535,12 +554,13 @@ def _distributed(node: Expr, sign: int) -> list[tuple[Expr, int]]:
     return [(node, sign)]
 
 
-def _without(u: Expr, node: Expr) -> tuple[int, list[Expr], list[Expr]]:
-    """How often the product u is a factor of `node`, and the other factors, above and below the line."""
-    above, below = factors(node)
+def _without(u: Expr, above: Sequence[Expr], below: Sequence[Expr]) -> tuple[int, list[Expr], list[Expr]]:
+    """How often the product u is a factor of a fraction, and the other factors, above and below the line."""
+    above, below = [*above], [*below]
     if not isinstance(u, Apply) or u.op not in ("mul", "div"):
         return 0, above, below
-    number, (mine, under) = _apart(*factors(u))
+    upon, divided = factors(u)
+    mine, under = ([f for f in side if not is_exact(f)] for side in (upon, divided))
     k = 0
     while all(above.count(f) >= mine.count(f) for f in mine) and all(below.count(f) >= under.count(f) for f in under):
         for f in mine:
@@ -550,33 +570,33 @@ def _without(u: Expr, node: Expr) -> tuple[int, list[Expr], list[Expr]]:
         k += 1
     if not k:
         return 0, above, below
-    own, (above, below) = _apart(above, below)
-    return k, [const(own / number**k), *above], below
+    number = _number(above, below) / _number(upon, divided) ** k
+    rest, beneath = ([f for f in side if not is_exact(f)] for side in (above, below))
+    return k, [const(number), *rest], beneath
 
 
-def _as_multiple(u: Expr, node: Expr) -> tuple[Expr, Expr]:
-    """What `node` is a multiple of by a function of u, and that as a formula of X."""
-    k, *sides = _without(u, node)
-    others: tuple[list[Expr], list[Expr]] = [], []
-    own: tuple[list[Expr], list[Expr]] = [X**k] if k else [], []
-    for side, rest, mine in zip(sides, others, own, strict=True):
-        for f in side:
-            b = _function_of(u, f)
-            if b is None or not (is_exact(f) or X in postorder(b)):
-                rest.append(f)
-            else:
-                mine.append(b)
-    return fraction(*others), fraction(*own)
+def _number(above: Sequence[Expr], below: Sequence[Expr]) -> Fraction:
+    """The number in a fraction."""
+    return prod((value_of(f) for f in above if is_exact(f)), start=Fraction(1)) / prod(
+        value_of(f) for f in below if is_exact(f)
+    )
 
 
-def _apart(above: Sequence[Expr], below: Sequence[Expr]) -> tuple[Fraction, tuple[list[Expr], list[Expr]]]:
-    """The number in a fraction, and its other factors."""
-    number = Fraction(1)
-    for side, way in ((above, 1), (below, -1)):
-        for f in side:
-            number *= value_of(f) ** way if is_exact(f) and value_of(f) else 1
-    others = ([f for f in side if not (is_exact(f) and value_of(f))] for side in (above, below))
-    return number, (next(others), next(others))
+def _as_multiple(u: Expr, above: Sequence[Expr], below: Sequence[Expr]) -> tuple[Sides, Sides] | None:
+    """What a fraction is a multiple of by a function of u, and that as a formula of X; None if it is not divided by
+    one."""
+    k, above, below = _without(u, above, below)
+    others: list[list[Expr]] = []
+    own: list[list[Expr]] = []
+    for side in (below, above):
+        found = [(f, _function_of(u, f)) for f in side]
+        mine = [(f, b) for f, b in found if b is not None and (is_exact(f) or X in postorder(b))]
+        if not own and all(is_exact(f) for f, _ in mine):
+            return None
+        own.append([b for _, b in mine])
+        others.append([f for f, b in found if b is None or not (is_exact(f) or X in postorder(b))])
+    powers = [X**k] if k else []
+    return (tuple(others[1]), tuple(others[0])), ((*powers, *own[1]), tuple(own[0]))
 
 
 def _calls(node: Expr) -> bool:
