@@ -126,6 +126,7 @@ MENDED = {
     "conditions added and subtracted": "f(x, u) = ((x > 0) + (u > 0))*x + ((x > 1) - (u > 1))*u + sin(-(u > x))*x",
     "a matrix times a condition": "f(x[n,m], u[m])[i] = x[i,0] - sum[j](x[i,j]*(u[j] > 0))",
     "operands whose axes are in a circle": "f(x[p,n,k], y[n,m,p])[a,b,c,d] = sin(x[c,a,d]*y[a,b,c])",
+    "the place that mirrors the place of the largest": "f(x[n]): a = argmax[i](x[i]); out = x[n-1-a]*x[a]",
     "a row that is read where another row says": (
         "f(x[n,m], y[n,m]): o[j:m,i:n] = sin(x[i,j]); a[j] = argmax[i](o[j,i]); "
         "out[j:m] = where(o[j,a[j]] > 0.5, y[0,j], o[j,n-1-a[j]])"

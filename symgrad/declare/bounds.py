@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from ..domain import NOTHING, Domain, Facts, Need
+from ..domain import Domain, Facts, Need
 from ..errors import ShapeError, UnsupportedError
 from ..expr import (
     ONE,
@@ -62,9 +62,13 @@ class Preconditions:
     def __init__(self, function: Function, required: Sequence[Expr]) -> None:
         self.name, self.tensors, self.required = function.name, function.table, required
         self.sizes, self.options = [d.name for d in function.dims], {o.name for o in function.options}
+        # the places of largest elements, which are inside, by their numbers
+        alone = (e for e in function.statements if e.reduce == "argmax" and len(function.writers[e.target]) == 1)
+        self.places = {e.target: e.reduced[0][1] for e in alone if len(e.reduced) == 1}
         integers = (o.name for o in function.options if o.dtype == Dtype.INT)
-        # a number that is computed is not known when the conditions are checked
-        known = (t.name for t in function.tensors if t.dtype == Dtype.INT and (t.shape or t.role == Role.INPUT))
+        # another number that is computed is not known when the conditions are checked
+        whole = (t for t in function.tensors if t.dtype == Dtype.INT)
+        known = (t.name for t in whole if t.shape or t.role == Role.INPUT or t.name in self.places)
         self.integers = (*integers, *known)
         self.conditions: dict[Expr, None] = {}
         self.facts = self._known()
@@ -115,11 +119,12 @@ class Preconditions:
                     for at, here in _cases(s, domain):
                         self._require(e, element, at, tensor.shape[axis], here, domain != everywhere)
                 elif not isinstance(s, Ref):
-                    size = tensor.shape[axis]
+                    branch = domain != everywhere
+                    size, domain = tensor.shape[axis], self._with_places(s, domain)
                     if self._whatever_data(s, size, domain):
                         continue
                     where, given, last = show_element(element.name, element.subscripts), data[0], show(size - 1)
-                    if domain != everywhere:
+                    if branch:
                         unsaid = self._unsaid(s, size, domain)
                         if unsaid:
                             raise self._left_branch(where, element.name, unsaid)
@@ -131,6 +136,13 @@ class Preconditions:
                         f"clip({given}, 0, {last}) or {given} % {show(size)} do, or compute the index before, and pass "
                         f"it as an integer tensor."
                     )
+
+    def _with_places(self, s: Expr, domain: Domain) -> Domain:
+        """The domain, and where what a subscript reads of places lies."""
+        for r in refs(s):
+            if r.name in self.places:
+                domain = domain.under(apply("ge", r, 0)).under(apply("lt", r, self.places[r.name]))
+        return domain
 
     def _unsaid(self, s: Expr, size: Expr, domain: Domain) -> list[Expr]:
         """What keeps a subscript inside, of which its branch does not say that it holds."""
@@ -177,9 +189,10 @@ class Preconditions:
         """Whether a subscript is inside whatever the data are; its axis is required to have elements if it must."""
         some = apply("le", 1, size)
         before = dict(self.conditions)
-        if not _is_held(s, self.tensors):
+        if not _is_held(s, self.tensors.keys() - self.places.keys()):
             return False
-        cases = list(_cases(s, domain if indices(s) else Domain((), (), NOTHING)))  # it may be read before the loops
+        before_loops = self._with_places(s, Domain((), (), self.facts))  # where it may be read, unless it has indices
+        cases = list(_cases(s, domain if indices(s) else before_loops))
         for conditions in ((), (some,)):
             for condition in conditions:
                 self.require(condition)

@@ -11,6 +11,8 @@ REASONS: Mapping[str, str] = {
     # forward, in the order of `stable`
     "without conditions that always hold": "A condition that holds at every index need not be asked.",
     "in its domain": "The inputs are declared for some numbers only, and there the formula is simpler.",
+    "powers beside equalities": "Where the condition holds the other piece is 0/0; with an exponential in place of its "
+    "power it has a limit there, and slopes.",
     "in common exponentials": "Equal exponentials are computed once, and hyperbolic functions beside them by these.",
     "stable form": f"{_IDENTITY}.",
     "stable form in its domain": "The new formula is simpler for the numbers that the inputs are declared for.",
@@ -34,6 +36,8 @@ REASONS: Mapping[str, str] = {
     "on demand": "A value that is asked for only under a condition is computed only there.",
     # J^T v, in the order of `simplify`
     "without idle axes": "What is the same all along an axis is computed once for the axis.",
+    "quotients joined": "The two terms are the slope of a product whose divisor is its other factor: the slope of what "
+    "is divided, in one function that does not cancel.",
     "powers joined": "The slope of a power u**v has one power less of u, and is multiplied by u again: that is u**v, "
     "also where u is 0 and the lower power infinite.",
     "slopes in stable form": "1 less something that is nearly 1 loses its digits; the same slope as a function of its "
