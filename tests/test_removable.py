@@ -131,10 +131,11 @@ def test_what_is_read_twice_over_something_is_computed_once():
 
 # the slope in t of a quotient by the other factor of its argument
 BY_A_FACTOR = {
-    "sin(w*t)/w": "grad_output * np.cos(w * t)",
-    "(exp(w*t) - 1)/w": "grad_output * np.exp(w * t)",
+    "where(w == 0, t, sin(w*t)/w)": "grad_output * np.cos(w * t)",
+    "where(w == 0, t, (exp(w*t) - 1)/w)": "grad_output * np.exp(w * t)",
+    "where(w == 0, t, log(1 + w*t)/w)": "grad_output / (1 + w * t)",
     "sin((w - x)*t)/(x - w)": "-grad_output * np.cos((w - x) * t)",
-    "log(1 + w*t)/w": "grad_output / (1 + w * t)",
+    "where(w == 0, t**2, t*sin(w*t)/w)": "grad_output * t * (np.cos(w * t) + _sin_x_over_x(w * t))",
 }
 
 

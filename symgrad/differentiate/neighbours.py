@@ -43,6 +43,7 @@ from ..expr import (
     transform,
     value_of,
 )
+from ..expr.nodes import OPPOSITE
 from ..expr.sizes import equal
 from ..ir import Dtype, Equation, Function, evaluated, negation, recurrent
 from ..later import mp, mpmath
@@ -54,7 +55,6 @@ POINTS = 12  # at which the pieces are compared
 ZEROS = 4  # at one of so many points about half of the numbers are 0
 STEPS = 40  # towards a point of an equality
 MISSED = 3  # points in a row from which none is found: each costs all the steps, at 300 bits
-OPPOSITE = {"gt": "le", "lt": "ge", "ne": "eq", "eq": "ne"}
 SAME = 100  # bits that two values share that are equal
 NOWHERE = apply("log", -ONE)  # what stands for a local where nothing asked for it: it has no value
 

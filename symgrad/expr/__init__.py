@@ -36,6 +36,7 @@ from .nodes import (
     terms_of,
     total,
     value_of,
+    without_number,
     without_sign,
 )
 from .text import ATOM, ELIDED, Form, Printer, component_name, show

@@ -495,6 +495,18 @@ def fraction(above: Iterable[Expr], below: Iterable[Expr]) -> Expr:
     return div(product(above), product(below))
 
 
+def without_number(above: Iterable[Expr], below: Iterable[Expr]) -> tuple[Fraction, list[Expr], list[Expr]]:
+    """The number in a fraction, and its other factors above and below the line."""
+    number, rest = Fraction(1), ([], [])  # type: tuple[Fraction, tuple[list[Expr], list[Expr]]]
+    for side, others, way in ((above, rest[0], 1), (below, rest[1], -1)):
+        for f in side:
+            if is_exact(f) and value_of(f):
+                number *= value_of(f) ** way
+            else:
+                others.append(f)
+    return number, *rest
+
+
 def one_fraction(node: Expr) -> Expr:
     """a * (b / c) as a * b / c: one fraction reads better than two."""
     if isinstance(node, Apply) and node.op == "mul":

@@ -24,6 +24,7 @@ from ..expr import (
     Expr,
     Operator,
     apply,
+    const,
     factors,
     fraction,
     is_exact,
@@ -33,6 +34,7 @@ from ..expr import (
     show,
     terms_of,
     value_of,
+    without_number,
 )
 from ..later import mp, mpmath
 from ..ops import OPS, Op
@@ -101,13 +103,9 @@ def _slope_of(body: Expr, function: str, place: Place, x: Expr) -> Expr:
     of its own."""
     found = slope(body)
     ((product, sign),) = terms_of(found) if operator(found) not in ("add", "sub") else ((found, 1),)
-    numbers: tuple[list[Expr], list[Expr]] = [], []
-    others: tuple[list[Expr], list[Expr]] = [], []
-    for side, mine, rest in zip(factors(product), numbers, others, strict=True):
-        for f in side:
-            (mine if is_exact(f) else rest).append(f)
-    if any(numbers) and any(others):
-        return sign * fraction(*numbers) * apply(filled(fraction(*others), place=place), x)
+    number, *others = without_number(*factors(product))
+    if number * sign != 1 and any(others):
+        return const(sign * number) * apply(filled(fraction(*others), place=place), x)
     return apply(filled(found, _slope_name(function), place), x)
 
 

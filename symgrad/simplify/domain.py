@@ -58,8 +58,6 @@ class _Rewriting:
                 return v * apply("log", u)
             case "pow", (Apply(op="pow", args=(u, v)), w) if self._rises(u, v, w):
                 return u ** (v * w)
-            case "div", _:
-                return self._over_exponent(node)
         return None
 
     def _is(self, u: Expr, interval: Interval) -> bool:
@@ -68,25 +66,6 @@ class _Rewriting:
     def _size(self, u: Expr) -> Expr | None:
         """The absolute value of a number whose sign is known."""
         return u if self._is(u, NOT_NEGATIVE) else -u if self._is(u, NOT_POSITIVE) else None
-
-    def _over_exponent(self, node: Apply) -> Expr | None:
-        """(x**a - 1)/a by an exponential of a*log(x), which has a limit and slopes where a is 0; x is positive."""
-        above, below = factors(node)
-        for place, f in enumerate(above):
-            u, v = self._less_one(f)
-            if not is_exact(v) and not {*below}.isdisjoint(factors(v)[0]) and self._is(u, POSITIVE):
-                power = apply("expm1", v * apply("log", u))
-                return fraction([*above[:place], power, *above[place + 1 :]], below)
-        return None
-
-    def _less_one(self, f: Expr) -> tuple[Expr, Expr]:
-        """u and v of u**v - 1; two numbers, where it is none."""
-        match f:
-            case Apply(op="sub", args=(Apply(op="pow", args=(u, v)), last)) if last is ONE:
-                return u, v
-            case Apply(op="powm1", args=(u, v)):
-                return u, v
-        return ONE, ONE
 
     def _rises(self, u: Expr, v: Expr, w: Expr) -> bool:
         """Whether a power of a power is one power: exact exponents, of the same sign where the base may be 0."""

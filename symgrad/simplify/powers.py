@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from ..expr import (
     ONE,
@@ -11,6 +10,7 @@ from ..expr import (
     Apply,
     Expr,
     apply,
+    const,
     factors,
     fraction,
     operator,
@@ -83,11 +83,12 @@ def _one_less(f: Expr) -> bool:
 
 
 def with_quotients_joined(equations: Sequence[Equation]) -> list[Equation]:
-    """With n'(u) for q(u) + u*q'(u), where q is n(u)/u, filled at 0: far from 0 the two would cancel."""
+    """With n'(u) for q(u) + u*q'(u), where q is n(u)/u, filled at 0: far from 0 the two would cancel. Of
+    2*q(u) + u*q'(u) one q(u) stays."""
 
     def rewrite(node: Expr) -> Expr:
         terms = terms_of(node) if operator(node) in ("add", "sub") else []
-        for t, sign in terms:
+        for k, (t, sign) in enumerate(terms):
             above, below = factors(t)
             for place, f in enumerate(above):
                 slopes = _slopes(f)
@@ -95,20 +96,19 @@ def with_quotients_joined(equations: Sequence[Equation]) -> list[Equation]:
                     continue
                 rest = fraction([*above[:place], *above[place + 1 :]], below)
                 ((wanted, turned),) = terms_of(rest * f.args[0] * slopes[0])
-                other = next((o for o in terms if _parts(*o) == _parts(wanted, sign * turned)), None)
-                if other is not None:
-                    left = [o for o in terms if o not in ((t, sign), other)]
-                    return rewrite(signed_total([*left, (rest * slopes[1], sign)]))
+                number, powers, _ = number_and_powers(wanted)
+                for j, (other, its) in enumerate(terms):
+                    own, same, _ = number_and_powers(other)
+                    times = number * sign * turned / (own * its)
+                    if same == powers and times >= 1:
+                        left = [*terms]
+                        left[k], left[j] = (const(1 - 1 / times) * t, sign), (const(1 / times) * rest * slopes[1], sign)
+                        return rewrite(signed_total(left))
         return node
 
     joined = transformer(rewrite)
     filled = (any(isinstance(op, Filled) for op in operators(e.body)) for e in equations)
     return [e.with_body(joined(e.body)) if own else e for e, own in zip(equations, filled, strict=True)]
-
-
-def _parts(term: Expr, sign: int) -> tuple[Fraction, frozenset[tuple[Expr, int]]]:
-    number, powers, _ = number_and_powers(term)
-    return sign * number, powers
 
 
 def _slopes(f: Expr) -> tuple[Expr, Expr] | None:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import chain
-from math import prod
 
 from ..expr import (
     ONE,
@@ -47,6 +46,7 @@ from ..expr import (
     terms_of,
     transform,
     value_of,
+    without_number,
     without_sign,
 )
 from ..expr.names import Names
@@ -278,7 +278,11 @@ class _Filling:
                 continue
             rest = [f for f, b in bodies if b is None or X not in postorder(b)]
             missing, left = (whole - under).elements(), (under - whole).elements()
-            found = fraction([*rest, *missing, self._of(fraction(upper, [X] * k), u)], [*left, *divided * k])
+            sides = [*rest, *missing, self._of(fraction(upper, [X] * k), u)], [*left, *divided * k]
+            if all(any(map(is_exact, side)) for side in sides):  # 2*(x**(a/2) - 1)/a
+                number, *others = without_number(*sides)
+                sides = [const(number), *others[0]], others[1]
+            found = fraction(*sides)
             return -found if negative and k % 2 else found
         return None
 
@@ -559,8 +563,7 @@ def _without(u: Expr, above: Sequence[Expr], below: Sequence[Expr]) -> tuple[int
     above, below = [*above], [*below]
     if not isinstance(u, Apply) or u.op not in ("mul", "div"):
         return 0, above, below
-    upon, divided = factors(u)
-    mine, under = ([f for f in side if not is_exact(f)] for side in (upon, divided))
+    own, mine, under = without_number(*factors(u))
     k = 0
     while all(above.count(f) >= mine.count(f) for f in mine) and all(below.count(f) >= under.count(f) for f in under):
         for f in mine:
@@ -570,16 +573,8 @@ def _without(u: Expr, above: Sequence[Expr], below: Sequence[Expr]) -> tuple[int
         k += 1
     if not k:
         return 0, above, below
-    number = _number(above, below) / _number(upon, divided) ** k
-    rest, beneath = ([f for f in side if not is_exact(f)] for side in (above, below))
-    return k, [const(number), *rest], beneath
-
-
-def _number(above: Sequence[Expr], below: Sequence[Expr]) -> Fraction:
-    """The number in a fraction."""
-    return prod((value_of(f) for f in above if is_exact(f)), start=Fraction(1)) / prod(
-        value_of(f) for f in below if is_exact(f)
-    )
+    number, rest, beneath = without_number(above, below)
+    return k, [const(number / own**k), *rest], beneath
 
 
 def _as_multiple(u: Expr, above: Sequence[Expr], below: Sequence[Expr]) -> tuple[Sides, Sides] | None:
@@ -589,12 +584,11 @@ def _as_multiple(u: Expr, above: Sequence[Expr], below: Sequence[Expr]) -> tuple
     others: list[list[Expr]] = []
     own: list[list[Expr]] = []
     for side in (below, above):
-        found = [(f, _function_of(u, f)) for f in side]
-        mine = [(f, b) for f, b in found if b is not None and (is_exact(f) or X in postorder(b))]
-        if not own and all(is_exact(f) for f, _ in mine):
+        mine = {f: b for f in side if (b := _function_of(u, f)) is not None and (is_exact(f) or X in postorder(b))}
+        if not own and all(map(is_exact, mine)):
             return None
-        own.append([b for _, b in mine])
-        others.append([f for f, b in found if b is None or not (is_exact(f) or X in postorder(b))])
+        own.append([mine[f] for f in side if f in mine])
+        others.append([f for f in side if f not in mine])
     powers = [X**k] if k else []
     return (tuple(others[1]), tuple(others[0])), ((*powers, *own[1]), tuple(own[0]))
 
@@ -613,8 +607,8 @@ def _powers(node: Expr) -> tuple[list[Expr], list[Expr]]:
     for place, f in enumerate(below):
         base, k = base_of(f)
         if operator(base) == "sub" and is_exact(k) and value_of(k).denominator == 1:
-            turned = apply("sub", *base.args[::-1])  # sin(x - y)/(y - x) divides by -(x - y)
-            if (nodes := {*postorder(*above)}) and turned in nodes and base not in nodes:
+            turned, nodes = apply("sub", *base.args[::-1]), {*postorder(*above)}
+            if turned in nodes and base not in nodes:  # sin(x - y)/(y - x) divides by -(x - y)
                 below[place] = turned**k
                 above += [-ONE] if value_of(k) % 2 else []
     return above, below

@@ -24,6 +24,7 @@ from ..expr import (
     signed_total,
     value_of,
     with_args,
+    without_number,
 )
 from ..ir import Equation
 
@@ -108,15 +109,11 @@ def _joined(terms: Terms, prints: _Prints) -> Terms | None:
 
 def number_and_powers(term: Expr) -> tuple[Fraction, frozenset[tuple[Expr, int]], Expr]:
     """The number in a product, how often each of its other factors stands above the line, and it without the number."""
-    number, powers = Fraction(1), Counter[Expr]()
-    rest: tuple[list[Expr], list[Expr]] = [], []
-    for side, others, way in zip(factors(term), rest, (1, -1), strict=True):
+    number, *rest = without_number(*factors(term))
+    powers = Counter[Expr]()
+    for side, way in zip(rest, (1, -1), strict=True):
         for f in side:
             base, k = base_of(f)
-            if is_exact(f) and value_of(f):
-                number *= value_of(f) ** way
-                continue
-            others.append(f)
             whole = is_exact(k) and value_of(k).denominator == 1
             powers[base if whole else f] += way * (int(value_of(k)) if whole else 1)
     return number, frozenset(powers.items()), term if number == 1 else fraction(*rest)

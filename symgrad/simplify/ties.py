@@ -7,7 +7,7 @@ branches in which it stands. Where nothing does, the piece is the exponential fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..differentiate import is_choice_by_equality
 from ..expr import (
@@ -18,6 +18,8 @@ from ..expr import (
     apply,
     conjunction,
     conjuncts,
+    factors,
+    is_exact,
     operator,
     operators,
     postorder,
@@ -40,15 +42,16 @@ def with_powers_beside_ties(function: Function) -> Function:
         return _in_two(node) if is_choice_by_equality(node, function) else node
 
     def rewritten(body: Expr) -> Expr:
-        if "select" not in operators(body):
+        if not {"div", "pow"} <= {*operators(body)}:
             return body
-        powers = {p for n in postorder(body) if is_choice_by_equality(n, function) for p in _powers(n)}
+        chosen = {p for n in postorder(body) if is_choice_by_equality(n, function) for p in _powers(n)}
+        powers = chosen.union(*map(_over_zero, postorder(body)))
         if not powers:
             return body
         under = evaluated([(body, ())], cases=1)
-        sure = [p for p in powers if is_in(Signs(function, _known(*under[p]))(p.args[0]), POSITIVE)]
-        body = substitute(body, {p: _exponential(p) for p in sure})
-        return body if len(sure) == len(powers) else transform(body, in_two, {"select"})
+        sure = {p for p in powers if is_in(Signs(function, _known(*under[p]))(p.args[0]), POSITIVE)}
+        body = substitute(body, {p: _exponential(*p.args) for p in sure})
+        return body if chosen <= sure else transform(body, in_two, {"select"})
 
     return replace(function, statements=tuple(e.with_body(rewritten(e.body)) for e in function.statements))
 
@@ -60,7 +63,7 @@ def _in_two(node: Expr) -> Expr:
     positive: list[Expr] = []
     for p in _powers(node):
         base, exponent = (substitute(u, done) for u in p.args)
-        done[p] = _exponential(base**exponent)
+        done[p] = _exponential(base, exponent)
         positive.append(apply("gt", base, ZERO))
     if not done:
         return node
@@ -70,8 +73,7 @@ def _in_two(node: Expr) -> Expr:
     return apply("select", condition, *pieces)
 
 
-def _exponential(power: Expr) -> Expr:
-    base, exponent = power.args
+def _exponential(base: Expr, exponent: Expr) -> Expr:
     rest = terms_of(base)
     if (ONE, 1) in rest:
         rest.remove((ONE, 1))
@@ -94,16 +96,25 @@ def _powers(node: Expr) -> Sequence[Expr]:
         return ()
     condition, *pieces = node.args
     place, tie = _beside(condition)
+    return _powers_at(tie, pieces[place])
 
+
+def _over_zero(node: Expr) -> Sequence[Expr]:
+    """The powers in what is 0/0 where a factor of its divisor is 0: (x**a - 1)/a."""
+    ties = [{f: ZERO} for f in factors(node.args[1])[0] if not is_exact(f)] if operator(node) == "div" else []
+    return [p for tie in ties if substitute(node.args[0], tie) is ZERO for p in _powers_at(tie, node)]
+
+
+def _powers_at(tie: Mapping[Expr, Expr], piece: Expr) -> Sequence[Expr]:
     def at(u: Expr) -> Expr:
         return substitute(u, tie)
 
     def divides(u: Expr) -> bool:
         return any(operator(n) == "div" and at(n.args[1]) is ZERO for n in postorder(u))
 
-    if not tie or not divides(pieces[place]):
+    if not tie or not divides(piece):
         return ()
-    powers = [p for p in postorder(pieces[place]) if operator(p) == "pow" and not isinstance(p.args[1], Const)]
+    powers = [p for p in postorder(piece) if operator(p) == "pow" and not isinstance(p.args[1], Const)]
     return [p for p in powers if at(p.args[1]) is ZERO or at(p.args[0]) is ONE and divides(p.args[1])]
 
 

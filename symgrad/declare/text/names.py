@@ -27,9 +27,8 @@ DERIVED = "A formula is what is differentiated: gradients, Jacobian and Hessian 
 ELSEWHERE: Mapping[str, str] = {  # what other notations have, and what stands for it here
     **dict.fromkeys(("inf", "infinity", "Infinity", "Inf"), "Did you mean oo?"),
     **dict.fromkeys(("nan", "NaN"), "No number stands for none: where(condition, then, otherwise) has two that are."),
-    **dict.fromkeys(("diff", "derivative", "Derivative", "grad", "gradient", "jacobian", "hessian"), DERIVED),
+    **dict.fromkeys(("derivative", "Derivative", "grad", "gradient", "jacobian", "hessian"), DERIVED),
     **dict.fromkeys(("integrate", "integral", "quad"), "There are no integrals; a sum is sum[i](...)."),
-    "limit": "Where a formula is 0/0 and has a limit, its code has that.",
 }
 LETTERS: Mapping[str, Expr] = {"e": EULER, "E": EULER}  # constants where nothing else has the name
 
