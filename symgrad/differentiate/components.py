@@ -15,7 +15,10 @@ from ..expr import (
     Ref,
     apply,
     const,
+    factors,
+    fraction,
     index,
+    is_exact,
     operator,
     pending,
     postorder,
@@ -27,6 +30,8 @@ from ..expr import (
     terms_of,
     total,
     transformer,
+    without_number,
+    without_sign,
 )
 from ..expr.names import Names
 from ..ir import Derivative, Equation, Function, Tensor, names_of
@@ -53,7 +58,17 @@ def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | 
     if not expand and sum(size(e.body) for e in joint.statements) > LONG:
         return None
     rows = cells(derivative, set() if expand else set(primal.writers))
-    return [[_of_one_point(cell, primal) for _, cell in row] for _, row in rows]
+    return [[_number_first(_of_one_point(cell, primal)) for _, cell in row] for _, row in rows]
+
+
+def _number_first(cell: Expr) -> Expr:
+    """2*y for y*2, which is what a factor in front of several cotangents leaves where one of them is 1."""
+    bare, negative = without_sign(cell)
+    above, below = factors(bare)
+    if not any(map(is_exact, above[1:])):
+        return cell
+    number, *others = without_number(above, below)
+    return fraction([const(-number if negative else number), *others[0]], others[1])
 
 
 def of_components(derivative: Derivative) -> bool:

@@ -287,14 +287,24 @@ class Writer:
         return reduce(_plus, [values[first], *values[:first], *values[first + 1 :]])
 
     def _most_shared(self, poly: Poly) -> Atom | None:
-        """The costliest factor that some terms, but not all, have in common."""
+        """The costliest factor that some terms, but not all, have in common; where none is, what several cotangents are
+        multiplied by."""
         count: dict[Atom, int] = {}
+        others: dict[Atom, int] = {}
+        powers: set[Atom] = set()
         for monomial in poly:
-            for atom, _ in sorted(monomial, key=lambda pair: self.normal.order(pair[0])):
+            moved = any(self._is_cotangent(atom) for atom, _ in monomial)
+            for atom, exponent in sorted(monomial, key=lambda pair: self.normal.order(pair[0])):
                 if isinstance(atom, (Sum, Apply)) or self._is_cotangent(atom):
                     count[atom] = count.get(atom, 0) + 1
-        shared = {a: n for a, n in count.items() if 2 <= n < len(poly)}
-        return max(shared, key=lambda a: (shared[a], _cost(a))) if shared else None
+                elif moved:
+                    others[atom] = others.get(atom, 0) + 1
+                    powers |= {atom} if exponent != 1 else set()
+        others = {atom: n for atom, n in others.items() if atom not in powers}
+        for found in (count, others):
+            if shared := {a: n for a, n in found.items() if 2 <= n < len(poly)}:
+                return max(shared, key=lambda a: (shared[a], _cost(a)))
+        return None
 
     def _seed_rank(self, monomial: Monomial) -> Fraction:
         """Terms come in the order of the outputs they belong to, those that read no cotangent directly at the end."""
