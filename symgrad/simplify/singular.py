@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 
 from ..expr import (
@@ -36,7 +36,6 @@ from ..expr import (
     is_exact,
     is_short,
     operator,
-    operators,
     outermost,
     postorder,
     ref,
@@ -57,8 +56,20 @@ from ..ops import OPS
 from ..ops.row import unguarded
 from ..precision import better
 from ..records import replace
+from .fractions import (
+    Sides,
+    as_multiple,
+    calls,
+    distributed,
+    divisors,
+    function_of,
+    gather,
+    gathered,
+    has_pole,
+    powers,
+    repeated,
+)
 
-Sides = tuple[tuple[Expr, ...], tuple[Expr, ...]]  # the factors of a fraction, above and below the line
 Group = list[tuple[Expr, tuple[Expr, int]]]  # terms, each as a formula of X and as it stands there
 CHOICES = 6  # parts of one formula that are tried as its variable
 LARGE = 60  # operations; longer formulas are left alone
@@ -191,7 +202,7 @@ class _Filling:
 
     def sums(self, root: Expr) -> Expr:
         """`root` with the sums in it that cancel filled, each as a whole."""
-        if not is_short(root, LARGE) or not _calls(root):
+        if not is_short(root, LARGE) or not calls(root):
             return root
         sums = [n for n in postorder(root) if operator(n) in ("add", "sub", "neg")]
         inner = {a for n in sums for a in n.args if a in sums}  # parts of a longer sum
@@ -200,10 +211,10 @@ class _Filling:
     def _cancelling(self, node: Expr) -> Expr | None:
         """A sum that cancels, as a whole: exp(x) - 1 - x."""
         terms = terms_of(node) if operator(node) in ("add", "sub") else []
-        if len(terms) < 2 or not any(_calls(t) for t, _ in terms):
+        if len(terms) < 2 or not any(calls(t) for t, _ in terms):
             return None
         for u in self._arguments(terms):
-            parts = [(b, sign) for t, sign in terms if (b := _function_of(u, _gathered(u, t))) is not None]
+            parts = [(b, sign) for t, sign in terms if (b := function_of(u, gathered(u, t))) is not None]
             if len(parts) == len(terms):
                 body = signed_total(parts)
                 place = cancels_at(body, tuple(b for b, _ in parts))
@@ -261,7 +272,7 @@ class _Filling:
 
     def _of_product(self, node: Apply) -> Expr | None:
         """A quotient by factors of what a function above the line is called with: sin(w*t)/w is t*(sin(w*t)/(w*t))."""
-        above, below = _powers(node)
+        above, below = powers(node)
         if not below or all(map(self._is_number, below)):
             return None
         called = (n for f in above for n in postorder(f) if isinstance(n, Apply) and OPS[n.op].smooth)
@@ -269,10 +280,10 @@ class _Filling:
         for u in [*signed][:CHOICES]:
             product, negative = without_sign(u)
             upon, divided = factors(product)
-            parts, under = Counter(upon), Counter(b for f in below for b in _repeated(f))
+            parts, under = Counter(upon), Counter(b for f in below for b in repeated(f))
             k = max(-(-under[f] // count) for f, count in parts.items())
             whole = Counter({f: k * count for f, count in parts.items()})
-            bodies = [(f, _function_of(u, f)) for f in above]
+            bodies = [(f, function_of(u, f)) for f in above]
             upper = [b for _, b in bodies if b is not None and X in postorder(b)]
             if all(map(self._is_number, whole & under)) or not upper or not is_removable(fraction(upper, [X] * k)):
                 continue
@@ -296,13 +307,13 @@ class _Filling:
 
     def _product(self, node: Apply) -> Expr | None:
         """A quotient as a filled function times what does not depend on its variable."""
-        above, below = _powers(node)
+        above, below = powers(node)
         if not below:
             return None
         ways: list[tuple[Expr, Expr, list[Expr], list[Expr]]] = []
-        for u in self._variables([*below, *_divisors(node)]):
-            above, below = _powers(node)
-            _gather(below, u)
+        for u in self._variables([*below, *divisors(node)]):
+            above, below = powers(node)
+            gather(below, u)
             mine = [(f, self._function(u, f)) for f in above], [(f, self._function(u, f)) for f in below]
             upper, lower = ([b for _, b in side if b is not None and X in postorder(b)] for side in mine)
             if upper and lower:
@@ -319,8 +330,8 @@ class _Filling:
         """log(sinh(x)/x), as a whole: the logarithm of what is near 1 loses the digits in which it differs from 1."""
         if node.op != "log":
             return None
-        for u in self._variables(_powers(node.args[0])[1]):
-            body = _function_of(u, node.args[0])
+        for u in self._variables(powers(node.args[0])[1]):
+            body = function_of(u, node.args[0])
             if body is not None and is_removable(body) and limit(body) is ONE:
                 return self._of(apply("log", body), u)
         return None
@@ -338,9 +349,9 @@ class _Filling:
 
     def _over(self, node: Apply) -> Expr | None:
         """(sin(t) + k*t**3)/t, and s/t where s is a local that is computed so: each term is a filled function."""
-        above, below = _powers(node)
+        above, below = powers(node)
         for u in self._variables(below) if below else ():
-            rest = [b for f in below for b in _repeated(f)]
+            rest = [b for f in below for b in repeated(f)]
             k = rest.count(u)
             found = self._divided(fraction(above, []), u, k) if k and not self.never(u) else None
             if found is not None:
@@ -378,12 +389,12 @@ class _Filling:
 
     def _function(self, u: Expr, node: Expr) -> Expr | None:
         """`node` as a formula of X in place of u, of what locals are computed by, too."""
-        found = _function_of(u, node)
+        found = function_of(u, node)
         if found is None:
             but = u if isinstance(u, Ref) and self.meaning(u) is not None else None
             while found is None and (further := self._written_out(node, but)) is not node:
                 node = further
-                found = _function_of(u, node)
+                found = function_of(u, node)
         return found
 
     def _written_out(self, node: Expr, but: Expr | None) -> Expr:
@@ -435,7 +446,7 @@ class _Filling:
             return None
         if condition.op == "ne":
             then, otherwise = otherwise, then
-        body = _function_of(condition.args[0], otherwise)
+        body = function_of(condition.args[0], otherwise)
         if body is None or not is_removable(body):
             return None
         return self._of(body, condition.args[0]) if limit(body) is then else None
@@ -446,12 +457,12 @@ class _Filling:
             return None
         terms = terms_of(node)
         for u in self._arguments(terms):
-            parts = [(b, sign) for t, sign in terms if (b := _function_of(u, _gathered(u, t))) is not None]
+            parts = [(b, sign) for t, sign in terms if (b := function_of(u, gathered(u, t))) is not None]
             if len(parts) == len(terms):
                 body = signed_total(parts)
                 if cancels(body, tuple(b for b, _ in parts)):
                     return self._closed(body, u)
-        terms = [part for t, sign in terms for part in _distributed(t, sign)]
+        terms = [part for t, sign in terms for part in distributed(t, sign)]
         groups = self._with_poles(terms)
 
         def joined(factor: Expr, quotient: Expr, poles: Group) -> Expr:
@@ -460,26 +471,26 @@ class _Filling:
             return factor * quotient + (others if further is None else further)
 
         for u, factor, group in groups:
-            poles = [(b, t) for b, t in group if _has_pole(b)]
+            poles = [(b, t) for b, t in group if has_pole(b)]
             if len(poles) > 1 and is_removable(_added(poles)):
                 return joined(factor, self._of(_added(poles), u), poles)
         for u, factor, group in groups:
             place = removable_at(_added(group))
             if place is not None:
-                poles = [(b, t) for b, t in group if _has_pole(place.local(b))]
+                poles = [(b, t) for b, t in group if has_pole(place.local(b))]
                 return joined(factor, apply(filled(_added(poles), place=place), u), poles)
         return None
 
     def _with_poles(self, terms: Sequence[tuple[Expr, int]]) -> list[tuple[Expr, Expr, Group]]:
         """By a variable, and what they are multiples of, the terms of a sum that are divided by functions of it."""
-        divided = [(term, sides) for term in terms if (sides := _powers(term[0]))[1]]
+        divided = [(term, sides) for term in terms if (sides := powers(term[0]))[1]]
         found: list[tuple[Expr, Expr, Group]] = []
-        if len(divided) < 2 or not any(_calls(t) for (t, _), _ in divided):
+        if len(divided) < 2 or not any(calls(t) for (t, _), _ in divided):
             return found  # arithmetic alone is nowhere smooth and 0/0
         for u in self._variables([d for _, (_, below) in divided for d in below]):
             alike: dict[Sides, list[tuple[Sides, tuple[Expr, int]]]] = {}
             for term, (above, below) in divided:
-                multiple = _as_multiple(u, above, below)
+                multiple = as_multiple(u, above, below)
                 if multiple is not None:
                     alike.setdefault(multiple[0], []).append((multiple[1], term))
             for factor, mine in alike.items():
@@ -498,122 +509,3 @@ def _word(u: Expr) -> str:
 
 def _without_root(node: Expr) -> Expr:
     return X if node is ROOT**2 else node
-
-
-@lru_cache(maxsize=4096)
-def _function_of(u: Expr, node: Expr) -> Expr | None:
-    """`node` as a formula of X in place of u; None if it depends on anything else, or is not smooth."""
-    node = unguarded(node)
-    stack, seen = [node], {u, X}
-    while stack:  # most are none: told by the first leaf that is another one
-        at = stack.pop()
-        if at not in seen:
-            seen.add(at)
-            if not (isinstance(at, Const) or (isinstance(at, Apply) and OPS[at.op].smooth)):
-                return None
-            stack.extend(at.args)
-    return substitute(node, {u: X})
-
-
-def _divisors(node: Expr) -> list[Expr]:
-    """What stands below the lines of a product, as it is written: (w*x)."""
-    found: list[Expr] = []
-    while isinstance(node, Apply) and node.op in ("mul", "div"):
-        a, b = node.args
-        if node.op == "div" and isinstance(b, Apply) and b.op == "mul":
-            found.append(b)
-        node = a
-    return found
-
-
-def _gather(below: list[Expr], u: Expr) -> None:
-    """Put the product u together, whose factors stand below the line."""
-    mine = factors(u)[0] if isinstance(u, Apply) and u.op == "mul" else []
-    if mine and all(below.count(f) >= mine.count(f) for f in mine):
-        for f in mine:
-            below.remove(f)
-        below.append(u)
-
-
-def _repeated(node: Expr) -> list[Expr]:
-    """The factors of a whole power."""
-    base, k = base_of(node)
-    times = value_of(k) if is_exact(k) else 1
-    return [base] * int(times) if 1 < times <= CHOICES and times.denominator == 1 else [node]
-
-
-def _gathered(u: Expr, node: Expr) -> Expr:
-    """A product with u put together in it: exp(x/a)*(x/a) for x*exp(x/a)/a, and 2*(x/2)*exp(x/2) for x*exp(x/2)."""
-    k, above, below = _without(u, *factors(node))
-    return fraction([*above, u**k], below) if k else node
-
-
-def _distributed(node: Expr, sign: int) -> list[tuple[Expr, int]]:
-    """The terms of a sum of quotients times what stands before it; any other node as it is."""
-    above, below = factors(node)
-    for place, f in enumerate(above):
-        if operator(f) in ("add", "sub") and any(_powers(t)[1] for t, _ in terms_of(f)):
-            others = [*above[:place], *above[place + 1 :]]
-            return [(fraction([*others, t], below), sign * own) for t, own in terms_of(f)]
-    return [(node, sign)]
-
-
-def _without(u: Expr, above: Sequence[Expr], below: Sequence[Expr]) -> tuple[int, list[Expr], list[Expr]]:
-    """How often the product u is a factor of a fraction, and the other factors, above and below the line."""
-    above, below = [*above], [*below]
-    if not isinstance(u, Apply) or u.op not in ("mul", "div"):
-        return 0, above, below
-    own, mine, under = without_number(*factors(u))
-    k = 0
-    while all(above.count(f) >= mine.count(f) for f in mine) and all(below.count(f) >= under.count(f) for f in under):
-        for f in mine:
-            above.remove(f)
-        for f in under:
-            below.remove(f)
-        k += 1
-    if not k:
-        return 0, above, below
-    number, rest, beneath = without_number(above, below)
-    return k, [const(number / own**k), *rest], beneath
-
-
-def _as_multiple(u: Expr, above: Sequence[Expr], below: Sequence[Expr]) -> tuple[Sides, Sides] | None:
-    """What a fraction is a multiple of by a function of u, and that as a formula of X; None if it is not divided by
-    one."""
-    k, above, below = _without(u, above, below)
-    others: list[list[Expr]] = []
-    own: list[list[Expr]] = []
-    for side in (below, above):
-        mine = {f: b for f in side if (b := _function_of(u, f)) is not None and (is_exact(f) or X in postorder(b))}
-        if not own and all(map(is_exact, mine)):
-            return None
-        own.append([mine[f] for f in side if f in mine])
-        others.append([f for f in side if f not in mine])
-    powers = [X**k] if k else []
-    return (tuple(others[1]), tuple(others[0])), ((*powers, *own[1]), tuple(own[0]))
-
-
-def _calls(node: Expr) -> bool:
-    return any(OPS[op].smooth and not OPS[op].algebraic for op in operators(node))
-
-
-def _powers(node: Expr) -> tuple[list[Expr], list[Expr]]:
-    """The factors above and below the line, negative powers below it."""
-    above, below = factors(node)
-    for f in list(above):
-        if isinstance(f, Apply) and f.op == "pow" and isinstance(f.args[1], Const) and f.args[1].value < 0:
-            above.remove(f)
-            below.append(f.args[0] ** -f.args[1])
-    for place, f in enumerate(below):
-        base, k = base_of(f)
-        if operator(base) == "sub" and is_exact(k) and value_of(k).denominator == 1:
-            turned, nodes = apply("sub", *base.args[::-1]), {*postorder(*above)}
-            if turned in nodes and base not in nodes:  # sin(x - y)/(y - x) divides by -(x - y)
-                below[place] = turned**k
-                above += [-ONE] if value_of(k) % 2 else []
-    return above, below
-
-
-@lru_cache(maxsize=4096)
-def _has_pole(body: Expr) -> bool:
-    return X in postorder(body) and coefficients(body) is None
