@@ -63,6 +63,7 @@ def test_without_a_domain_every_number_is_inside():
 TIDY = {
     "f(x)=x   for   0<x": "f(x) = x for 0 < x",
     "f(x)=x for x>-1,x<=2": "f(x) = x for x > -1, x <= 2",
+    "f(x)=x for x>-.1,x<=+1e3": "f(x) = x for x > -.1, x <= +1e3",
     "f(x): y = x;out=y**2 for x>0": "f(x): y = x; out = y**2 for x > 0",
     "f(x): y = x\nout=y**2\n\nfor x>0\n": "f(x): y = x; out = y**2 for x > 0",
     "f(x)[]=x for -1<x": "f(x)[] = x for -1 < x",
