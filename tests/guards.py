@@ -127,6 +127,37 @@ GUARDED = {
         {"p": np.array([0.0, 0, 1]), "q": np.array([0, np.e, 2])},
         {"p": np.array([0, 1, np.log(2)]), "q": np.array([0.0, 0, 0.5])},
     ),
+    # a piece under an equality, beside which its neighbour has a limit and no value
+    "a divided difference": (
+        "f(x, y) = where(x == y, cos(x), (sin(x) - sin(y))/(x - y))",
+        {"x": np.array([1.0, 2]), "y": np.array([1.0, 2])},
+        {"x": -np.sin([1, 2]) / 2 * [1, 2], "y": -np.sin([1, 2]) / 2 * [1, 2]},
+    ),
+    "two rates of decay, by a local": (
+        "f(t, a, b): d = b - a; out = where(d != 0, (exp(-a*t) - exp(-b*t))/d, t*exp(-a*t))",
+        {"t": np.array(2.0), "a": np.array(0.5), "b": np.array(0.5)},
+        {"t": np.array(0.0), "a": np.array(-2 / np.e), "b": np.array(-2 / np.e)},
+    ),
+    "the logarithmic mean": (
+        "f(x, y) = where(x == y, x, (x - y)/log(x/y)) for x > 0, y > 0",
+        {"x": np.array(3.0), "y": np.array(3.0)},
+        {"x": np.array(0.5), "y": np.array(0.5)},
+    ),
+    "a mean of powers": (
+        "f(x, y, r) = where(r == 0, sqrt(x*y), ((x**r + y**r)/2)**(1/r)) for x > 0, y > 0",
+        {"x": np.array(1.0), "y": np.array(4.0), "r": np.array(0.0)},
+        {"x": np.array(1.0), "y": np.array(0.25), "r": np.array(np.log(2) ** 2)},
+    ),
+    "the likelihood of a tail": (
+        "f(x, k) = where(k == 0, x, (1 + 1/k)*log(1 + k*x)) for x > 0",
+        {"x": np.array(3.0), "k": np.array(0.0)},
+        {"x": np.array(1.0), "k": np.array(3 - 4.5)},
+    ),
+    "growth beside interest": (
+        "f(g, r, n) = where(r == g, n/(1 + r), (1 - ((1 + g)/(1 + r))**n)/(r - g)) for g > 0, r > 0, n > 0",
+        {"g": np.array(1.0), "r": np.array(1.0), "n": np.array(3.0)},
+        {"g": np.array(0.75), "r": np.array(-1.5), "n": np.array(0.5)},
+    ),
     "equal by chance": (
         "f(w[n], x[n], y[n])[i] = where(w[i] == 0, x[i]**2, y[i])",
         {"w": ZERO, "x": ONES, "y": ONES},

@@ -15,6 +15,7 @@ from ..expr import (
     Index,
     Ref,
     apply,
+    conjuncts,
     factors,
     operator,
     pending,
@@ -160,12 +161,20 @@ def times(
         if isinstance(one, Apply) and one.op == "select":
             condition, then, otherwise = one.args
             if one is p or ZERO in (then, otherwise):
+                if otherwise is ZERO and _vanishes(other, condition):
+                    return ZERO
                 return select(condition, _within(then, other), _within(otherwise, other))
     reciprocal = isinstance(p, Apply) and p.op == "div" and p.args[0] is ONE and p not in computed
     result = g / p.args[1] if reciprocal else g * p
     if isinstance(p, Const) or p in sure or (isinstance(p, Ref) and everywhere(p)):
         return result
     return select(_reached(g, {} if known is None else known), result, ZERO)
+
+
+def _vanishes(node: Expr, condition: Expr) -> bool:
+    """Whether a difference is 0 as its sides are equal: x - y where x == y."""
+    ties = [c for c in conjuncts(condition) if operator(c) == "eq"]
+    return any(node in (a - b, b - a) for a, b in (t.args for t in ties))
 
 
 def _within(branch: Expr, factor: Expr) -> Expr:
@@ -222,9 +231,13 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 
 
 def _or(a: Expr, b: Expr) -> Expr:
-    """Whether `a` or `b` holds: `a or (not a and c)` is `a or c`, `x == y or x > y` is `x >= y`."""
+    """Whether `a` or `b` holds: `a or (not a and c)` is `a or c`, `a or (a and c)` is `a`, `x == y or x > y` is
+    `x >= y`."""
     if a is ONE or b is ONE:
         return ONE
+    for one, other in ((a, b), (b, a)):
+        if {*conjuncts(one)} <= {*conjuncts(other)}:
+            return one
     if isinstance(b, Apply) and b.op == "and" and b.args[0].key is negation(a).key:
         b = b.args[1]
     if a.key is negation(b).key:

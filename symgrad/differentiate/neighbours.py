@@ -5,16 +5,19 @@ The equality holds nowhere beside the points at which it holds, so the piece say
 one value wherever the equality holds, the function is the other piece, and so is its slope; where they do not, it
 jumps, and the slope is declared to be that of the piece. Which of the two it is, values at random points tell.
 
-Where the other piece has no value, or no slope, the first one stays: where(p == 0, 0, p*log(q)) is for its derivative
-where((p == 0) & (q <= 0), 0, p*log(q)).
+Where the other piece has no value, or no slope, but a limit, which is the value of the first one, its series at the
+equality stands there: t*exp(-b*t) + (a - b)*(-t**2/2*exp(-b*t)) in where(a == b, ..., (exp(-a*t) - exp(-b*t))/(b - a)).
+Else the first one stays: where(p == 0, 0, p*log(q)) is for its derivative where((p == 0) & (q <= 0), 0, p*log(q)).
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -25,6 +28,7 @@ from ..expr import (
     ONE,
     ZERO,
     Apply,
+    Const,
     Expr,
     Ref,
     apply,
@@ -45,10 +49,11 @@ from ..expr import (
 )
 from ..expr.nodes import OPPOSITE
 from ..expr.sizes import equal
-from ..ir import Dtype, Equation, Function, evaluated, negation, recurrent
+from ..ir import Dtype, Equation, Function, Interval, evaluated, negation, recurrent
 from ..later import mp, mpmath
 from ..ops import OPS
 from ..records import dataclass, replace
+from .expansion import first_terms
 
 BITS = 300
 POINTS = 12  # at which the pieces are compared
@@ -99,6 +104,11 @@ def _is_equality(node: Expr, function: Function) -> bool:
     return isinstance(node, Apply) and node.op in ("eq", "ne") and any(t.dtype == Dtype.REAL for t in tensors)
 
 
+def _same(a: Any, b: Any) -> bool:
+    """Whether two numbers are equal but for rounding."""
+    return bool(abs(a - b) <= mpmath.ldexp(max(abs(a), abs(b), 1), -SAME))
+
+
 @dataclass(frozen=True, slots=True)
 class _Pieces:
     """One `where` in the body of an equation, and the conditions under which it is evaluated."""
@@ -118,11 +128,13 @@ class _Pieces:
                 ties = self._ties(condition, holds)
                 needed = self._lacking(condition, holds, thin, other, ties)
                 if needed is None or not {i for c in needed for i in indices(c)} <= {i for i, _ in self.e.box}:
-                    return self._in_parts(tie, thin, other)
+                    series = self._series(tie, thin, other, ties)
+                    return self._in_parts(tie, thin, other) if series is None else select(tie, series, other)
                 if not needed:
                     return other
-                lost = reduce(lambda a, b: apply("or", a, b), needed)
-                return select(apply("and", tie, lost), thin, other)
+                lost = apply("and", tie, reduce(lambda a, b: apply("or", a, b), needed))
+                series = self._series(lost, thin, other, ties)
+                return select(lost, thin if series is None else series, other)
         return self.node
 
     def _in_parts(self, tie: Expr, thin: Expr, other: Expr) -> Expr:
@@ -192,14 +204,58 @@ class _Pieces:
                     failing.update(dict.fromkeys(lost))
                     if not lost:
                         b = point.value(two)
-                        if not mp.isfinite(b) or abs(a - b) > mpmath.ldexp(max(abs(a), abs(b), 1), -SAME):
+                        if not mp.isfinite(b) or not _same(a, b):
                             return None
                         equals += 1
                 if not equals:
                     return None
         return [c for c in own if c in failing]
 
-    def _spelled(self, node: Expr) -> Expr:
+    def _series(
+        self, holds: Expr, thin: Expr, other: Expr, ties: Sequence[tuple[list[Expr], list[Expr]]]
+    ) -> Expr | None:
+        """The neighbour's first two terms beside an equality, where the condition holds; None if they have no value at
+        a point at which the piece has one, or another, or nothing tells."""
+        if len(ties) != 1 or len(ties[0][0]) != 1:
+            return None
+        (difference,) = ties[0][0]
+        zero, body = (self._spelled(u, sums=False) for u in (difference, other))
+        free = [(r, scale) for r, scale in self.slopes(zero) if isinstance(scale, Const)]
+        if not free or any(r.name in self.function.writers for r in refs(zero, body)):
+            return None
+        of, scale = free[0]
+        with mp.workprec(BITS):
+            found = first_terms(body, of, -substitute(zero, {of: ZERO}) / scale, 2, self._number)
+            if found is None or not self._agree(self._spelled(holds), self._spelled(thin), found, zero):
+                return None
+        return found[0] + found[1] / scale * difference
+
+    def _agree(self, holds: Expr, thin: Expr, found: Sequence[Expr], zero: Expr) -> bool:
+        """Whether a series has the value of the piece, and a slope, at points of an equality."""
+        equals = 0
+        for point in (_Point(k, self.function) for k in range(POINTS)):
+            if point.moved_to([zero], self.slopes) and point.value(holds):
+                value, slope = map(point.value, found)
+                a = point.value(thin)
+                if mp.isnan(a):
+                    continue
+                if not mp.isfinite(slope) or not _same(a, value):
+                    return False
+                equals += 1
+        return equals > 0
+
+    def _number(self, node: Expr) -> Fraction | float | None:
+        """The whole number that an expression is at all points at which it has a value, if it is one; NaN if it has
+        hardly any."""
+        under = [*map(self._spelled, self.under)]
+        points = (_Point(k, self.function) for k in range(POINTS))
+        found = [v for p in points if all(map(p.value, under)) and mp.isfinite(v := p.value(node))]
+        if len(found) < MISSED:
+            return math.nan
+        whole = mp.nint(found[0])
+        return Fraction(int(whole)) if all(_same(v, whole) for v in found) else None
+
+    def _spelled(self, node: Expr, sums: bool = True) -> Expr:
         """The same in what is not computed elementwise, or as a sum: of which there are two terms."""
         function, reads = self.function, self.e
 
@@ -208,7 +264,7 @@ class _Pieces:
             if len(writers) != 1 or not isinstance(r, Ref) or r.name in recurrent(function.statements):
                 return r
             (e,) = writers
-            if not e.fills(function.table[r.name]) or e.when or e.reduce not in ("none", "sum"):
+            if not e.fills(function.table[r.name]) or e.when or e.reduce not in ("none", "sum")[: 1 + sums]:
                 return r
             outside = NOWHERE if e.reduce == "none" else ZERO
             body = e.body if e.where is None else select(e.where, e.body, outside)
@@ -218,7 +274,7 @@ class _Pieces:
                 ways.append([(i, j) for j in (*own, index(f"#{i.name}"))])
             at = dict(zip(e.subscripts, r.subscripts, strict=True))
             terms = (substitute(body, {**at, **dict(way)}) for way in itertools.product(*ways))
-            return self._spelled(total(terms))
+            return self._spelled(total(terms), sums)
 
         return transform(node, put)
 
@@ -249,7 +305,8 @@ class _Point:
             if tensor is not None and tensor.dtype == Dtype.REAL:
                 some = self.rng.randrange(16, 256)
                 sign = self.rng.choice((1, -1)) if self.seed % 3 else 1
-                self.numbers[key] = mpmath.mpf(0 if not self.seed % ZEROS and some % 2 else sign * some) / 64
+                drawn = mpmath.mpf(0 if not self.seed % ZEROS and some % 2 else sign * some) / 64
+                self.numbers[key] = drawn if tensor.interval.holds(drawn) else _inside(tensor.interval, some)
             else:
                 some = self.rng.randrange(2, 40)
                 self.numbers[key] = mpmath.mpf(some) / 16 if isinstance(options.get(name), float) else some
@@ -287,6 +344,15 @@ class _Point:
 
     def _key(self, r: Ref) -> tuple[str, tuple[int, ...]]:
         return r.name, tuple(int(self.value(s)) for s in r.subscripts)
+
+
+def _inside(interval: Interval, some: int) -> Any:
+    """A number of an interval, for a number between 0 and 256."""
+    ends = interval.low, interval.high
+    low, high = (None if c is None else mpmath.mpf(c.value.numerator) / c.value.denominator for c in ends)
+    if low is not None and high is not None:
+        return low + (high - low) * some / 256
+    return high - mpmath.mpf(some) / 64 if low is None else low + mpmath.mpf(some) / 64
 
 
 def _opposite(condition: Expr) -> Expr:
