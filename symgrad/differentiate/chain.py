@@ -182,10 +182,18 @@ def _within(branch: Expr, factor: Expr) -> Expr:
 
 
 def combined(op: str, a: Expr, b: Expr) -> Expr:
-    """A sum or a difference; two `where` with one condition are one."""
-    if isinstance(a, Apply) and isinstance(b, Apply) and a.op == b.op == "select" and a.args[0].key is b.args[0].key:
-        return select(a.args[0], apply(op, a.args[1], b.args[1]), apply(op, a.args[2], b.args[2]))
+    """A sum or a difference; two `where` with one condition are one, whatever their signs."""
+    (one, first), (other, second) = map(without_sign, (a, b))
+    if isinstance(one, Apply) and isinstance(other, Apply) and one.op == other.op == "select":
+        if one.args[0].key is other.args[0].key:
+            pairs = zip(_signed(one, first), _signed(other, second), strict=True)
+            return select(one.args[0], *(apply(op, *pair) for pair in pairs))
     return apply(op, a, b)
+
+
+def _signed(choice: Apply, negative: bool) -> Sequence[Expr]:
+    """The sides of a `where`, of which the sign may be turned."""
+    return [-side for side in choice.args[1:]] if negative else choice.args[1:]
 
 
 def everywhere(element: Ref) -> bool:
