@@ -161,6 +161,27 @@ def test_poles_in_two_variables_are_filled_each(body):
     np.testing.assert_allclose(code.backward(saved, np.float64(1))[0], (a + b) * e / 6, rtol=1e-11)
 
 
+# of two numbers: the limit where they are equal, and its slope in the first one there
+DIVIDED = {
+    "(sin(x) - sin(y))/(x - y)": (mp.cos, lambda x: -mp.sin(x) / 2),
+    "(cos(2*y) - cos(2*x))/(y - x)": (lambda x: -2 * mp.sin(2 * x), lambda x: -2 * mp.cos(2 * x)),
+    "(sinh(x) - sinh(y))/(y - x)": (lambda x: -mp.cosh(x), lambda x: -mp.sinh(x) / 2),
+    "(cosh(x) - cosh(y))/(x - y)": (mp.sinh, lambda x: mp.cosh(x) / 2),
+    "(tan(x) - tan(y))/(x - y)": (lambda x: mp.sec(x) ** 2, lambda x: mp.sec(x) ** 2 * mp.tan(x)),
+}
+
+
+@pytest.mark.parametrize("body", DIVIDED)
+def test_a_difference_by_that_of_the_arguments(body):
+    code = sg.load(declared(body, "x", "y"), to="numpy", check=False)
+    x = np.float64(0.75)
+    for apart in (0.0, 1e-9):
+        out, saved = code.forward(x, x + apart)
+        found = [out, *code.backward(saved, np.float64(1))]
+        value, slope = (float(f(mp.mpf(0.75) + apart / 2)) for f in DIVIDED[body])
+        np.testing.assert_allclose(found, [value, slope, slope], rtol=1e-8)
+
+
 # of w and t, 0/0 at w = 0 whatever t: the function of u = w*t, up to its sign, that is filled, by its limit and slope
 # at u = 0; the power of t that it is multiplied by
 OF_PRODUCTS = {

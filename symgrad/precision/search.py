@@ -679,10 +679,13 @@ def _bits(means: Mapping[str, float]) -> float:
 
 
 def _signs(body: Expr, leaves: Sequence[Expr]) -> Iterator[Expr]:
-    """Conditions by which two forms may part: on which side of 0, 1 or -1 a number is, and the sign of a difference."""
+    """Conditions by which two forms may part: on which side of 0, 1 or -1 a number is, the sign of a difference, and
+    which of two exponents is larger."""
     yield from (apply(op, leaf, c) for leaf in leaves for c in (0, 1, -1) for op in ("gt", "ge"))
-    differences = (n.args for n in values(body) if isinstance(n, Apply) and n.op == "sub")
-    yield from (apply("gt", a, b) for a, b in differences if a in leaves and b in leaves)
+    nodes = [n for n in values(body) if isinstance(n, Apply)]
+    yield from (apply("gt", *n.args) for n in nodes if n.op == "sub" and {*leaves}.issuperset(n.args))
+    exponents = dict.fromkeys(n.args[0] for n in nodes if n.op == "exp")
+    yield from (apply("gt", a, b) for a, b in itertools.combinations(exponents, 2))
 
 
 def _sizes(leaves: Sequence[Expr]) -> Iterator[Expr]:

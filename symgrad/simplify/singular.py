@@ -55,6 +55,7 @@ from ..numerics.taylor import ORIGIN, ROOT, X, coefficients, limit
 from ..ops import OPS
 from ..ops.row import unguarded
 from ..precision import better
+from ..precision.terms import expression, factored, term_of
 from ..records import replace
 from .fractions import (
     Sides,
@@ -69,6 +70,8 @@ from .fractions import (
     powers,
     repeated,
 )
+from .match import match
+from .table import DIFFERENCES, VARIABLES, U, V, W
 
 Group = list[tuple[Expr, tuple[Expr, int]]]  # terms, each as a formula of X and as it stands there
 CHOICES = 6  # parts of one formula that are tried as its variable
@@ -223,7 +226,8 @@ class _Filling:
         return None
 
     def _singular(self, root: Expr, sums: bool) -> Expr:
-        ways = [self._logarithm, self._product, self._over, self._of_product, self._root, self._guarded]
+        ways = [self._logarithm, self._product, self._over, self._of_product, self._of_difference]
+        ways += [self._root, self._guarded]
         ways += [self._cancelling] if sums else []
 
         def whole(node: Expr) -> Expr | None:
@@ -295,6 +299,22 @@ class _Filling:
                 sides = [const(number), *others[0]], others[1]
             found = fraction(*sides)
             return -found if negative and k % 2 else found
+        return None
+
+    def _of_difference(self, node: Apply) -> Expr | None:
+        """(sin(a) - sin(b))/(a - b) as cos((a + b)/2) times a filled function of a - b."""
+        above, below = powers(node)
+        for f in above if below and not all(map(self._is_number, below)) else ():
+            for row in DIFFERENCES if operator(f) == "sub" else ():
+                found = match(row.before, f, VARIABLES)
+                if found is None:
+                    continue
+                apart = expression(factored(term_of(found[U] - found[V])))
+                rest = [g for g in above if g is not f]
+                upper, lower = factors(substitute(row.after, {**found, W: apart}))
+                whole = self.quotient(fraction([*rest, *upper], [*lower, *below]))
+                if whole is not None:
+                    return whole
         return None
 
     def _is_number(self, node: Expr) -> bool:

@@ -2,8 +2,8 @@
 
 Each row is an identity over the reals, true wherever the left-hand side is defined, whose right-hand side neither
 overflows nor cancels where the left-hand side does. `STABLE` is for what a user declares, `OF_INPUTS` for what is
-applied to inputs only, `SCALED` for what is left of it when smooth functions of roots
-are known, `SLOPES` for what the rule of differentiation makes of it.
+applied to inputs only, `DIFFERENCES` for what is divided by the difference of its arguments, `SCALED` for what is left
+of it when smooth functions of roots are known, `SLOPES` for what the rule of differentiation makes of it.
 """
 
 from __future__ import annotations
@@ -136,6 +136,30 @@ SCALED: tuple[Identity, ...] = (
     Identity("norm of three", apply("sqrt", U**2 + V**2 + W**2), apply("hypot", apply("hypot", U, V), W)),
     Identity("hypot", apply("sqrt", U**2 + V**2), apply("hypot", U, V)),
     Identity("hypot with 1", apply("sqrt", 1 + U**2), apply("hypot", U, 1)),
+)
+
+DIFFERENCES: tuple[Identity, ...] = (  # of two values of a function, by w = u - v
+    Identity(
+        "difference of sines", apply("sin", U) - apply("sin", V), 2 * apply("cos", (U + V) / 2) * apply("sin", W / 2)
+    ),
+    Identity(
+        "difference of cosines", apply("cos", U) - apply("cos", V), -2 * apply("sin", (U + V) / 2) * apply("sin", W / 2)
+    ),
+    Identity(
+        "difference of hyperbolic sines",
+        apply("sinh", U) - apply("sinh", V),
+        2 * apply("cosh", (U + V) / 2) * apply("sinh", W / 2),
+    ),
+    Identity(
+        "difference of hyperbolic cosines",
+        apply("cosh", U) - apply("cosh", V),
+        2 * apply("sinh", (U + V) / 2) * apply("sinh", W / 2),
+    ),
+    Identity(
+        "difference of tangents",
+        apply("tan", U) - apply("tan", V),
+        apply("sin", W) / (apply("cos", U) * apply("cos", V)),
+    ),
 )
 
 OF_INPUTS: tuple[Identity, ...] = (  # where u is spoken in inputs: of a value that is saved, its function is known
