@@ -91,6 +91,12 @@ exp(a)/(b + exp(a)) -> 1/(1 + b*exp(-a))
 exp(a)/(b + exp(a))**2 -> 1/(b*exp(-a/2) + exp(a/2))**2
 exp(a)/(b + c*exp(a))**2 -> 1/(b*exp(-a/2) + c*exp(a/2))**2
 exp(a)/(b + c*exp(a)**2) -> 1/(b*exp(-a) + c*exp(a))
+a**2*exp(b)/(1 + exp(b))**2 -> group(a/cosh(b/2))**2/4
+exp(2*a)/(b + exp(a))**2 -> 1/(1 + b*exp(-a))**2
+exp(a)/(b + exp(c)) -> 1/(b*exp(-a) + exp(c - a))
+exp(a)/(b + exp(c))**2 -> 1/(b*exp(-a/2) + exp(c - a/2))**2
+exp(a)/(exp(b) + exp(c)) -> 1/(exp(b - a) + exp(c - a))
+exp(a)/hypot(exp(a), b) -> 1/hypot(1, b*exp(-a))
 exp(a)/expm1(a) -> -1/expm1(-a)
 exp(a)/expm1(a)**2 -> 1/(4*sinh(a/2)**2)
 exp(a)*expm1(b) -> exp(a + b) - exp(a)
@@ -128,11 +134,14 @@ exp(a)/(1 + exp(a)) -> sigmoid(a)
 exp(a)/(1 + exp(a))**2 -> sigmoid(a)*sigmoid(-a)
 exp(a)/(exp(a) + exp(b)) -> sigmoid(a - b)
 1 - sigmoid(a) -> sigmoid(-a)
+sigmoid(a) + sigmoid(-a) -> 1
+1/(1 + exp(a)) + 1/(1 + exp(-a)) -> 1
 2*sigmoid(a) - 1 -> tanh(a/2)
 exp(-a)*sigmoid(a) -> sigmoid(-a)
 a**b/(1 + a**b) -> sigmoid(b*log(a)) [symbolic b]
 1/(1 + a**b) -> sigmoid(-b*log(a)) [symbolic b]
 log(exp(a) + exp(b)) -> logaddexp(a, b)
+log(exp(a) + b) -> logaddexp(a, log(b))
 log(exp(a) + exp(b) + exp(c)) -> logaddexp(logaddexp(a, b), c)
 log(1 + exp(a)) -> softplus(a)
 log1p(exp(a)) -> softplus(a)

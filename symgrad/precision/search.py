@@ -168,12 +168,18 @@ def _better(
         sample = Sample(body, leaves, well_scaled, given, guards=guards)
         if not sample.kinds:
             return None
-        found = _Search(body, sample, well_scaled, free, gain).winner()
+        search = _Search(body, sample, well_scaled, free, gain)
+        found = search.winner()
         if found is None:
             return None
         other = Sample(body, leaves, well_scaled, given, seed=2, guards=guards)
-        if not other.kinds or not _Search(body, other, well_scaled, free, gain).confirms(found):
+        if not other.kinds:
             return None
+        again = _Search(body, other, well_scaled, free, gain)
+        if not again.confirms(found):  # what is no number there: the other way round
+            found = again.winner()
+            if found is None or not search.confirms(found):
+                return None
     if operations(found) <= LARGE < operations(body):  # now rules may be tried
         shorter = _better(found, well_scaled, free, gain, given)
         return found if shorter is None else shorter
@@ -356,8 +362,8 @@ class _Search:
         return round(_bits(now) + paid + PRICE * operations(form, self.free), 2)
 
     def fails(self, lost: Any, form: Expr) -> Any:
-        """At which of the points it does, of those that people have."""
-        return self.sound_at & ((lost >= NOTHING) | self.divides_by_zero(form))
+        """At which of the points it does, of those that people have; what is infinite may be divided by 0."""
+        return self.sound_at & ((lost >= NOTHING) | self.divides_by_zero(form) & np.isfinite(self.sample.truth))
 
     def divides_by_zero(self, form: Expr) -> Any:
         """At which of the points it does, in what is chosen there."""

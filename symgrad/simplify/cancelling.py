@@ -61,6 +61,9 @@ def with_cancelled(
         filled = filled_sums(form, numbers)
         if filled is None and of_inputs and body is not form:
             filled = filled_sums(body, numbers)
+        if filled is not None and of_inputs and not _is_filled(filled):
+            if better(inlined(filled), well_scaled, inlined.words(filled), DERIVED) is not None:
+                filled = None  # exp(x - exp(x))*(1 - exp(x)), which is more than a difference
         if filled is not None:
             form = filled
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
@@ -70,7 +73,7 @@ def with_cancelled(
             other = written.body(e) if written is not None and named else None
             if other is not None and other is not body:
                 forms = [best, shared_in_front(best)]
-                limits = any(isinstance(op, Filled) for op in operators(best))
+                limits = _is_filled(best)
                 for f in dict.fromkeys((other, substitute(other, in_stable_form))):
                     again = filled_quotients(_or(better(f, well_scaled, shared, DERIVED), f), numbers)
                     if not limits or has_values(again, best):
@@ -104,6 +107,10 @@ def with_cancelled(
         gradient = [e.mapped(partial(transform, replace=partial(_without, nothing))) for e in gradient]
     gradient = with_reuse(primal, gradient, function)
     return replace(function, statements=(*primal, *gradient))
+
+
+def _is_filled(form: Expr) -> bool:
+    return any(isinstance(op, Filled) for op in operators(form))
 
 
 def _without(nothing: Collection[str], node: Expr) -> Expr:
