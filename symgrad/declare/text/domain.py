@@ -101,10 +101,8 @@ class DomainReader(HeaderReader):
             self.next()
             if self.token.text in _ARITHMETIC:
                 raise self.error(self.token, f"{_NUMBER}, and stands beside an input alone: 2*x < 1 is x < 0.5.")
-            value = const(int(number.text)) if number.text.isdigit() else const(plain_decimal(number.text))
-            signed_value = -value if token.text == "-" else value
-            assert isinstance(signed_value, Const)
-            return signed_value
+            sign = "-" if token.text == "-" else ""
+            return const(int(sign + number.text) if number.text.isdigit() else sign + plain_decimal(number.text))
         if signed:
             raise self.error(number, f"a number is missing behind {token.text!r}: {_NUMBER}.")
         return self._input_named()
