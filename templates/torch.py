@@ -95,6 +95,22 @@ def _in_domain(values, inside, name, domain):
     return torch.where(inside, values, math.nan) if traced and real else values
 
 
+def _reverse_mode_only(name, *tensors):
+    """Refuse forward mode: torch would take the derivative of an operator for 0."""
+    try:
+        given = [t for t in tensors if t is not None]
+        duals = map(torch.autograd.forward_ad.unpack_dual, given)
+        refused = any(dual.tangent is not None for dual in duals)
+    except RuntimeError:  # as under torch.vmap in forward mode
+        refused = True
+    if refused:
+        raise NotImplementedError(
+            f"{name}: there is no forward mode (torch.func.jvp, jacfwd, hessian); "
+            "what symgrad generate prints --to torch has it, "
+            "with --functions forward,backward,jvp"
+        )
+
+
 def _cut(x, *cuts):
     """Return x cut along axes, by (axis, slice); not every vmap of torch has x[:n]."""
     for axis, cut in cuts:

@@ -67,6 +67,18 @@ def test_cmake(generator, more, output, tmp_path):
             output("cmake", "build")
 
 
+@pytest.mark.parametrize("option", ["--prefix;rb_", "--prefix=rb_"])
+def test_cmake_with_a_prefix(option, output, tmp_path):
+    """It stands before the names of files, too: a library of empty files was built."""
+    lists = FILES["CMakeLists.txt"].replace("--save minimal", option)
+    (tmp_path / "CMakeLists.txt").write_text(lists)
+    main = FILES["main.c"].replace("arm.h", "rb_arm.h").replace("reach_forward", "rb_reach_forward")
+    (tmp_path / "main.c").write_text(main)
+    output("cmake", "-S", ".", "-B", "build", f"-Dsymgrad_DIR={ROOT / 'symgrad' / 'cmake'}")
+    assert "Printing rb_arm.c and rb_arm.h" in output("cmake", "--build", "build")
+    assert output("build/robot") == "3\n"
+
+
 def test_meson(output, tmp_path):
     shutil.copytree(ROOT / "symgrad" / "meson", tmp_path / "subprojects" / "symgrad")
     output("meson", "setup", "build")

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.pipeline import printed, verified
+from symgrad.records import replace
 
 # the subscript of x[n] by the integer k: the same in Python's integers
 SUBSCRIPTS = {
@@ -59,6 +61,89 @@ def test_a_condition_that_would_overflow(to):
 
 
 # a value of the integer k, and the same in Python's integers
+# where x is read at t, of x[n]: the same in Python
+KEPT = {
+    "0 <= t[i] and t[i] < n": lambda t, n: 0 <= t < n,
+    "not (t[i] < 0 or t[i] >= n)": lambda t, n: 0 <= t < n,
+    "0 <= t[i] and t[i] <= u[i] and u[i] < n": lambda t, n: 0 <= t < n,
+    "0 < t[i] and t[i] <= n - 2": lambda t, n: 0 < t <= n - 2,
+}
+PARTLY = {
+    "t[i] < n": lambda t, n: t < n,
+    "t[i] != n": lambda t, n: t != n,
+    "not t[i] > n - 2": lambda t, n: t <= n - 2,
+    "t[i] >= 0": lambda t, n: t >= 0,
+}
+LANGUAGES = ["numpy", "c"]
+
+
+def guarded(condition, to):
+    function = sg.parse(f"f(x[n], t[m]: int, u[m]: int)[i] = where({condition}, x[t[i]]**2, 0) + u[i]*0")
+    return sg.load(function, to=to, check=False)
+
+
+def compare_guarded(holds, n, t, value_and_gradient):
+    x, given = np.arange(1.0, n + 1), np.arange(1.0, len(t) + 1)
+    read = [(k, int(v)) for k, v in enumerate(t) if holds(int(v), n)]
+    out, grad = np.zeros(len(t)), np.zeros(n)
+    for k, v in read:
+        out[k] = x[v] ** 2
+        grad[v] += 2 * x[v] * given[k]
+    found = value_and_gradient(x, t, given)
+    np.testing.assert_array_equal(found[0], out)
+    np.testing.assert_array_equal(found[1], grad)
+
+
+@pytest.mark.parametrize("to", LANGUAGES)
+@pytest.mark.parametrize("condition", KEPT)
+def test_a_subscript_that_its_condition_keeps_inside_may_be_anything_elsewhere(condition, to):
+    """The end of the axis, too, and of an axis without elements nothing is read."""
+    code, ends = guarded(condition, to), np.iinfo(np.int64)
+
+    def value_and_gradient(x, t, given):
+        out, saved = code.forward(x, t, np.minimum(t, ends.max - 1))
+        return out, code.backward(saved, given)[0]
+
+    for n in (0, 1, 4):
+        t = np.array([ends.min, -1, 0, n - 2, n - 1, n, n + 1, ends.max])
+        compare_guarded(KEPT[condition], n, t, value_and_gradient)
+
+
+@pytest.mark.parametrize("to", LANGUAGES)
+@pytest.mark.parametrize("condition", PARTLY)
+def test_a_condition_on_sizes_leaves_out_what_is_not_read(condition, to):
+    """As the index n for padding. What is read is still refused where it is outside."""
+    code = guarded(condition, to)
+
+    def value_and_gradient(x, t, given):
+        out, saved = code.forward(x, t, t)
+        return out, code.backward(saved, given)[0]
+
+    inside = np.array([v for v in (-1, 0, 1, 2, 3) if not PARTLY[condition](v, 3) or 0 <= v < 3])
+    compare_guarded(PARTLY[condition], 3, inside, value_and_gradient)
+    for v in (-7, 7):
+        if PARTLY[condition](v, 3):
+            with pytest.raises(IndexError, match=r"out of range|must be in range\(n\)"):
+                code.forward(np.ones(3), np.array([v]), np.array([v]))
+
+
+def test_a_condition_is_shown_without_not():
+    text = sg.generate(sg.parse("f(x[n], t[m]: int)[i] = where(t[i] > n - 2, 0, x[t[i]])"), to="numpy", check=False)
+    assert "t must be in range(n) where t <= n - 2, here range(" in " ".join(text["f_numpy.py"].split())
+
+
+def test_the_check_asks_for_what_a_condition_on_sizes_leaves_out():
+    """A file that refuses the index n, which is not read, is no longer called correct."""
+    function = sg.parse("f(x[n], t[m]: int)[i] = where(t[i] < n, x[t[i]], 0)")
+    result = printed(function, "numpy")
+    (path, text) = next(iter(result.files.items()))
+    assert "places = np.where(t < n, t, 0)" in text
+    wrong = replace(result, files={path: text.replace("places = np.where(t < n, t, 0)", "places = t")})
+    assert sg.check(function).ok
+    report = verified(function, wrong, wrong.load())
+    assert not report.ok and "t must be in range(n) where t < n" in str(report)
+
+
 VALUES = {
     "k[i] % 3": lambda k: k % 3,
     "(k[i]*3 + 1) // 7 % 5": lambda k: (k * 3 + 1) // 7 % 5,

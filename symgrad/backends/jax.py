@@ -179,7 +179,7 @@ class JaxFile(FrameworkFile):
                 "a negative one counts from the end then, others are clamped and add nothing.",
             ]
         if self.program.within:
-            said += ["ValueError tells which number is outside of the domain; one that JAX traces becomes NaN."]
+            said += ["ValueError tells which number is outside of the domain; a real one that JAX traces becomes NaN."]
         if self.options:
             said.append("Options are numbers of Python: static_argnames of jax.jit, where it is given them.")
         return tuple(said)

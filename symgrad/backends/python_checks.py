@@ -96,6 +96,7 @@ def inputs_helper(
         body += [If(is_given(name), checks)] if primal.table[name].optional and checks else checks
     if refuse is not None:
         told = {size: where for size, (where, _) in bound.items()}
+        body += [Assign(Name(n), told[n]) for n in _sizes_asked(program)]
         body += [s for check in _range_checks(program, told) for s in refuse(primal, check)]
     body += [] if tree is None else [_in_domain(primal, name, tree) for name in program.within]
     if one_type:
@@ -168,7 +169,7 @@ def refusal(test: Expression, *message: str | Expression, kind: str = "ValueErro
 def _range_checks(program: Program, told: Mapping[str, Expression]) -> Iterator[RangeCheck]:
     """What is asked of the integers in inputs; `told` is where each size is read from."""
     primal = program.derivative.primal
-    options = [o.name for o in primal.options]
+    numbers = [*(o.name for o in primal.options), *(d.name for d in primal.dims)]
     for subscript in program.indexed:
         name, extent = subscript.element.name, subscript.extent
         if name not in primal.inputs:
@@ -179,7 +180,7 @@ def _range_checks(program: Program, told: Mapping[str, Expression]) -> Iterator[
             said = f"{said} at {show(subscript.element)}"
         if subscript.where is not None:
             condition = transform(subscript.where, lambda n: reference(n.name) if isinstance(n, Ref) else n)
-            conditions.append(_array(condition, options))
+            conditions.append(_array(condition, numbers))
             said = f"{said} where {show(condition)}"
         asked = reduce(lambda a, b: Elementwise("and", (a, b)), conditions) if conditions else None
         yield RangeCheck(name, primal.table[name].optional, limit, asked, said)
@@ -231,14 +232,22 @@ def range_refused(outside: Callable[[Expression, Expression], list[Expression]],
     return refuse
 
 
-def _array(condition: Expr, options: Sequence[str]) -> Array:
+def _sizes_asked(program: Program) -> list[str]:
+    """The sizes in the conditions under which integers in inputs are asked for."""
+    primal = program.derivative.primal
+    asked = [s.where for s in program.indexed if s.where is not None and s.element.name in primal.inputs]
+    spoken = {r.name for r in refs(*asked)}
+    return [d.name for d in primal.dims if d.name in spoken]
+
+
+def _array(condition: Expr, numbers: Sequence[str]) -> Array:
     """A condition on tensors that are named alone, as one on whole arrays."""
     if isinstance(condition, Const):
         return Num(condition)
     if isinstance(condition, Ref):
-        return SizeOf(condition) if condition.name in options else Var(condition.name)
+        return SizeOf(condition) if condition.name in numbers else Var(condition.name)
     assert isinstance(condition, Apply)
-    return Elementwise(condition.op, tuple(_array(a, options) for a in condition.args))
+    return Elementwise(condition.op, tuple(_array(a, numbers) for a in condition.args))
 
 
 def checked_options(program: Program) -> list[str]:

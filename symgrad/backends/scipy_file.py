@@ -224,7 +224,7 @@ class SciPyFile(NumPyFile):
         if len(shapes) == 1:
             vector = f"`{shapes[0].replace(' ', '` is ', 1)}, given flat."
         if self.one_by_one:
-            vector = f"The parameters are {listed(self.unknowns)}."
+            vector = f"The parameter{'s are' if shapes[1:] else ' is'} {listed(self.unknowns)}."
         rest = [*map(pack_name, self._asked), *(p.name.name for p in others if p.role == "input")]
         given = f"Give the others by args=({', '.join(rest)}{',' if len(rest) == 1 else ''})." if rest else ""
         told = [f"{vector} {given}".strip()] if len(f"{vector} {given}") < ROOM else [vector, given]

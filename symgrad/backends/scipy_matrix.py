@@ -20,6 +20,7 @@ class DenseFile(NumPyFile):
 
     rows, columns  the tensors that it has these for
     symmetric      whether only the blocks on the diagonal and above are there
+    stacked        whether each block is a column as it is
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class DenseFile(NumPyFile):
         self.whole = not any(t.shape for t in (*rows, *columns)) and bool(first.shape)  # of numbers it is one array
         cells = [(i, j) for i in range(len(rows)) for j in range(len(columns)) if not symmetric or i <= j]
         self.names = {} if self.whole else dict(zip(cells, names, strict=True))
-        blocks = (cell for cell in self.names if not (self._flat(*cell) or self._diagonal(*cell)))
+        numbers = not any(c.shape for c in columns)
+        self.stacked = not symmetric and numbers and len(rows[0].shape) == len(rows) == 1
+        blocks = (cell for cell in self.names if not (self.stacked or self._flat(*cell) or self._diagonal(*cell)))
         self.told = [extent for cell in blocks for extent in self._extents(*cell)]
 
     def checked(self) -> list[str]:
@@ -48,8 +51,7 @@ class DenseFile(NumPyFile):
         """The statements of `jac` or `hess`, where the unknown has its shapes."""
         if self.whole:
             return [*self.computed(), Return(Name(self.primal.outputs[0]))]
-        numbers = not any(c.shape for c in self.columns)
-        if not self.symmetric and numbers and len(self.rows[0].shape) == len(self.rows) == 1:
+        if self.stacked:
             return with_return(self.computed(), [*self.names.values()], (), _columns)
         body: list[py.Statement] = self.computed()
         if len(self.names) == 1 and (self._diagonal(0, 0) or not self.symmetric):

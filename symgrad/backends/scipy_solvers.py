@@ -38,7 +38,10 @@ class _CurveFit(SciPyFile):
         return [Given(Name(self.program.ahead)), *(numbers if self.one_by_one else [Given(first[0], role="rest")])]
 
     def _unpacked(self) -> list[py.Statement]:
-        return [] if self.one_by_one else super()._unpacked()
+        """The parameters as numbers of one type: curve_fit hands on an integer start as it is."""
+        if not self.one_by_one:
+            return super()._unpacked()
+        return [Assign(bare(named(self.unknowns)), call("_parts", py.Several(tuple(named(self.unknowns)), "[")))]
 
 
 class _Vectors(SciPyFile):

@@ -161,7 +161,7 @@ class TorchFile(FrameworkFile):
         if self.program.indexed:
             found.append("On a device, compiled, exported or under torch.vmap it is torch that refuses them.")
         if self.program.within:
-            found.append("Compiled, exported or under torch.vmap a number outside of the domain becomes NaN.")
+            found.append("Compiled, exported or under torch.vmap a real number outside of the domain becomes NaN.")
         return tuple(found)
 
     def _in_range(self, primal: Function, check: RangeCheck) -> py.Block:

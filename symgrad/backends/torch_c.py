@@ -130,9 +130,9 @@ class _File(OperatorFile):
         """The file as a tree."""
         own = handwritten("torch_c")
         checks = [*printed_checks(self._checks), *type_helpers(self.primal)]
-        helpers = [*checks, *(h for w, h in handwritten("torch").items() if w in py.words_in(checks))]
         about = (self.results_doc(), *self.arguments_doc())
         public = Def(Name(self.primal.name), tuple(self.parameters()), self._call(), about, public=True)
+        helpers = [*checks, *(h for w, h in handwritten("torch").items() if w in py.words_in(checks, public))]
         whole = [self.forward_operator(), self.results_maker(), self.backward_operator(), self.gradients_maker()]
         between: list[py.Statement] = [py.Space(), py.Space()]
         nowhere: list[py.Statement] = []
@@ -169,6 +169,7 @@ class _File(OperatorFile):
         ]
         return [
             Assign(bare(inputs), checked(self._checks, primal.inputs)),
+            self.reverse_mode_only(),
             Assign(bare(targets), call("_forward", stored, *named(self.options))),
             Return(bare(shown)),
         ]

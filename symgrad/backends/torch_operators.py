@@ -84,6 +84,10 @@ class OperatorFile(PythonModule, ABC):
         kind = {} if tensor.dtype == Dtype.REAL else {"dtype": Word(f"torch.{STORED[tensor.dtype]}")}
         return method(like, "new_empty", extents, **kind)
 
+    def reverse_mode_only(self) -> Do:
+        """What refuses tangents, which torch leaves out where an operator has a gradient alone."""
+        return Do(call("_reverse_mode_only", Word("_NAME"), *named([*self.gradient_names])))
+
     # what torch knows of an operator
 
     def _operator(self, name: str, operator: Expression, given: Sequence[Name | Word], results: int) -> py.Call:

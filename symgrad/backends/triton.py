@@ -235,7 +235,7 @@ class _File(OperatorFile):
             result = py.Element(result, (py.integer(0) if count == 1 else py.Cut(stop=py.integer(count)),))
         if len(inputs) > 1:
             found.append(Do(call("_one_device", **dict(zip(self.primal.inputs, inputs, strict=True)))))
-        return [*found, py.Return(result)]
+        return [*found, self.reverse_mode_only(), py.Return(result)]
 
     # memory
 

@@ -17,10 +17,11 @@ endif()
 
 # symgrad_add_library(<name> [STATIC|SHARED|OBJECT] TARGETS <TARGET>... [OPTIONS <option>...] [NO_CHECK])
 #
-# A library of all functions that the TARGETs declare, in <name>.c and <name>.h. They are printed when the library is
-# built, again when a file changes that the declarations were made from, and checked with the C compiler of the project
-# (NO_CHECK leaves that out, and so does a compiler for another machine, or Visual C++, which the check cannot call). TARGETs are found from the folder of the
-# CMakeLists.txt; OPTIONS are those of `symgrad generate`, as in OPTIONS --save minimal.
+# A library of all functions that the TARGETs declare, in <name>.c and <name>.h; what OPTIONS say of --prefix stands
+# before these names. They are printed when the library is built, again when a file changes that the declarations were
+# made from, and checked with the C compiler of the project (NO_CHECK leaves that out, and so does a compiler for another
+# machine, or Visual C++, which the check cannot call). TARGETs are found from the folder of the CMakeLists.txt; OPTIONS
+# are those of `symgrad generate`, as in OPTIONS --save minimal.
 function(symgrad_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC;SHARED;OBJECT;NO_CHECK" "" "TARGETS;OPTIONS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -41,8 +42,13 @@ function(symgrad_add_library name)
     list(APPEND arg_OPTIONS --no-check)
   endif()
 
+  set(prefix "")
+  if("${arg_OPTIONS}" MATCHES "(^|;)--prefix[=;]([^;]*)")
+    set(prefix "${CMAKE_MATCH_2}")
+  endif()
+
   set(out "${CMAKE_CURRENT_BINARY_DIR}/symgrad/${name}")
-  set(files "${out}/${name}.c" "${out}/${name}.h")
+  set(files "${out}/${prefix}${name}.c" "${out}/${prefix}${name}.h")
   set(declared "")
   foreach(target IN LISTS arg_TARGETS)
     string(REGEX REPLACE ":[A-Za-z_0-9]+$" "" file "${target}")
@@ -56,11 +62,11 @@ function(symgrad_add_library name)
     COMMAND "${CMAKE_COMMAND}" -E env "CC=\"${CMAKE_C_COMPILER}\""
             "${SYMGRAD_EXECUTABLE}" generate ${arg_TARGETS} --to c --file ${name} ${arg_OPTIONS}
             --out "${out}" --flat --depfile "${out}/${name}.d" --force --quiet
-    COMMAND "${CMAKE_COMMAND}" -E touch ${files}
+    COMMAND "${CMAKE_COMMAND}" -E touch_nocreate ${files}
     DEPENDS ${declared}
     DEPFILE "${out}/${name}.d"
     WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
-    COMMENT "Printing ${name}.c and ${name}.h"
+    COMMENT "Printing ${prefix}${name}.c and ${prefix}${name}.h"
     VERBATIM
   )
   add_library(${name} ${kind} ${files})

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import reduce
 
-from ..expr import Expr, Index, Ref, apply, conjunction, ref, refs, substitute, transform, values
+from ..domain import Domain, Facts
+from ..expr import (
+    Apply,
+    Expr,
+    Index,
+    Ref,
+    apply,
+    conjunction,
+    conjuncts,
+    indices,
+    postorder,
+    ref,
+    refs,
+    substitute,
+    transform,
+    values,
+)
+from ..expr.nodes import OPPOSITE
 from ..expr.sizes import equal
 from ..ir import Conditions, Function, distinct, evaluated, parts_of
+from ..ops import OPS
 from .program import Subscript
 
 
@@ -15,12 +33,15 @@ def subscripts(primal: Function) -> tuple[Subscript, ...]:
     """The integer elements that stand as subscripts; those of an order are in range by themselves.
 
     What stands in one branch of a `where` alone must be in range where that is selected: each element is asked for what
-    is asked there of others at the same place, and for nothing else.
+    is asked there of sizes, options and others at the same place, and for nothing else. One that the conditions of its
+    branch keep in range is not looked at.
     """
     found: dict[tuple[Ref, Expr], dict[Expr, None] | None] = {}  # the conditions; None where there is none
     for element, asked in _elements(primal):
         for s, extent in zip(element.subscripts, primal.table[element.name].shape, strict=True):
             if isinstance(s, Ref) and s.name in primal.table and not _places(primal, s.name, extent):
+                if kept_inside(s, extent, asked, primal.facts, primal.table):
+                    continue
                 conditions = found.setdefault((s, extent), {})
                 condition = _at(s, asked, primal)
                 if condition is None or conditions is None:
@@ -58,14 +79,35 @@ def _at(s: Ref, asked: Conditions, primal: Function) -> Expr | None:
         return transform(substitute(writers[0].body, dict(zip(writers[0].subscripts, node.args, strict=True))), named)
 
     inputs = {n for n in primal.inputs if n not in primal.optional} | {s.name}
-    numbers = {o.name for o in primal.options}
+    numbers = {o.name for o in primal.options} | {d.name for d in primal.dims if not d.pack}
+    def turned(node: Expr) -> Expr:
+        """`t >= n` for `not t < n` of integers."""
+        if isinstance(node, Apply) and node.op == "not" and isinstance(of := node.args[0], Apply) and of.op in OPPOSITE:
+            return apply(OPPOSITE[of.op], *of.args) if all(map(primal.facts.integer, of.args)) else node
+        return node
+
     kept = [
         c
-        for c in (transform(c, named) for c in asked)
+        for c in (transform(transform(c, named), turned) for c in asked)
         if all(r.name in numbers or r.name in inputs and r.subscripts == s.subscripts for r in refs(c))
         and not any(isinstance(n, Index) for n in values(c))
     ]
     return conjunction(kept) if kept else None
+
+
+def kept_inside(s: Ref, extent: Expr, asked: Conditions, facts: Facts, tensors: Container[str]) -> bool:
+    """Whether the conditions alone keep an integer of a tensor in range.
+
+    What is computed of given integers may overflow, and says nothing of them.
+    """
+
+    def as_given(condition: Expr) -> bool:
+        applied = (n for n in postorder(condition) if isinstance(n, Apply) and OPS[n.op].result != "bool")
+        return not any(r.name in tensors for n in applied for r in refs(n))
+
+    conditions = [c for condition in asked for c in conjuncts(condition) if as_given(c)]
+    everywhere = Domain((*indices(s, *conditions),), (), facts)
+    return bool(conditions) and reduce(Domain.under, conditions, everywhere).inside(s, extent)
 
 
 def _any(conditions: Iterable[Expr] | None) -> Expr | None:

@@ -159,12 +159,12 @@ def counted_out(function: Function) -> set[str]:
     return {b.name for name, b, _ in _compared(function) if name in whole and isinstance(b, Ref)}
 
 
-def ignored(function: Function, options: Mapping[str, Any]) -> dict[str, list[int]]:
+def ignored(function: Function, numbers: Mapping[str, Any]) -> dict[str, list[int]]:
     """The integer inputs that are subscripts, with the numbers that they are compared with, and those beside: a `where`
-    may leave out what is out of range."""
+    may leave out what is out of range. `numbers` are options and sizes."""
     found: dict[str, list[int]] = {}
     for name, b, _ in _compared(function):
-        number = options.get(b.name) if isinstance(b, Ref) else b.value if isinstance(b, Const) else None
+        number = numbers.get(b.name) if isinstance(b, Ref) else b.value if isinstance(b, Const) else None
         if name in function.inputs and function.table[name].dtype == "int" and number is not None:
             found.setdefault(name, []).extend((int(number), int(number) - 1, int(number) + 1))
     return found

@@ -15,7 +15,7 @@ import numpy as np
 from mpmath import mp
 
 from ..expr import Apply, postorder
-from ..ir import Function
+from ..ir import Function, bind
 from ..ops import COMPARISONS
 from ..records import replace
 from .cases import LONG, Case, Row, Sampler
@@ -104,7 +104,7 @@ class Tensors(Sampler):
         if self.function.domain:
             yield from (self._tensor_case(Row("bounds of the domain", "bounds")) for _ in range(2))
         left_out = partial(self._left_out, self.options)
-        if ignored(self.function, self.options):
+        if ignored(self.function, {**self.options, **small}):
             yield self._tensor_case(Row("subscripts left out"), change=left_out)
         for present in patterns[1:]:
             yield self._tensor_case(Row("optional inputs"), present=present, change=left_out)
@@ -199,7 +199,7 @@ class Tensors(Sampler):
 
     def _left_out(self, options: Mapping[str, Any], inputs: Inputs) -> Inputs:
         """Integers in the first places that the formula does not read as subscripts, where there are such."""
-        for name, values in ignored(self.function, options).items():
+        for name, values in ignored(self.function, {**options, **bind(self.function, inputs)}).items():
             if inputs[name] is None:
                 continue
             for place, value in enumerate(values):

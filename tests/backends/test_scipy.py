@@ -395,6 +395,25 @@ def test_curve_fit():
     assert_allclose(optimize.curve_fit(module.fun, T, y, jac=module.jac)[0], known, rtol=1e-5)  # it counts parameters
 
 
+FROM_INTEGERS = [("f(t[n], a, b)[i] = a*exp(-b*t[i])", [2, 1.3]), ("f(t[n], b)[i] = 2*exp(-b*t[i])", [1.3])]
+
+
+@pytest.mark.parametrize(("formula", "expected"), FROM_INTEGERS)
+@pytest.mark.parametrize("told", [{}, {"sigma": np.full(T.size, 0.1)}, {"bounds": (0, 9)}], ids=lambda t: "".join(t))
+def test_curve_fit_from_integers(formula, expected, told):
+    """It hands an integer start on as it is."""
+    module = sg.load(sg.parse(formula), to="scipy", check=False, solver="curve_fit")
+    start = [1] * len(expected)
+    found, _ = optimize.curve_fit(module.fun, T, 2 * np.exp(-1.3 * T), p0=start, jac=module.jac, **told)
+    assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_file_for_curve_fit_reads_well():
+    (text,) = sg.generate(sg.parse(FROM_INTEGERS[1][0]), to="scipy", solver="curve_fit", check=False).values()
+    assert "The parameter is b." in text
+    assert "n = t.shape[0]" not in text, "nobody reads it"
+
+
 def test_solve_bvp():
     bratu = sg.load(sg.parse("bratu(x, u, v) = v, -exp(u)"), to="scipy", solver="solve_bvp")
     ends = sg.load(sg.parse("ends(ua, va, ub, vb) = ua, ub"), to="scipy", solver="bc")

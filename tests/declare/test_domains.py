@@ -25,6 +25,7 @@ INTERVALS = {
     "several inputs": ("f(x, a) = x**a for a > 0, 0 <= x <= 1", {"x": "0 <= x <= 1", "a": "a > 0"}),
     "said of two": ("f(a, b) = a*b for a, b > 0", {"a": "a > 0", "b": "b > 0"}),
     "numbers with signs and points": ("f(x) = x for -1.5 < x <= +1e-3", {"x": "-1.5 < x <= 1e-3"}),
+    "decimals below 0": ("f(x) = x for -2.5e-3 < x <= -0.0001", {"x": "-2.5e-3 < x <= -0.0001"}),
     "an array": ("f(x[n], a)[i] = a*x[i] for x > 0", {"x": "x > 0"}),
     "integers": ("f(t[n]: int)[i] = t[i]*1.5 for 0 < t <= 4", {"t": "0 < t <= 4"}),
     "an input that may be absent": ("f(x[n], b[n]?)[i] = x[i] + b[i] for b > 0", {"b": "b > 0"}),
@@ -63,7 +64,6 @@ def test_without_a_domain_every_number_is_inside():
 TIDY = {
     "f(x)=x   for   0<x": "f(x) = x for 0 < x",
     "f(x)=x for x>-1,x<=2": "f(x) = x for x > -1, x <= 2",
-    "f(x)=x for x>-.1,x<=+1e3": "f(x) = x for x > -.1, x <= +1e3",
     "f(x): y = x;out=y**2 for x>0": "f(x): y = x; out = y**2 for x > 0",
     "f(x): y = x\nout=y**2\n\nfor x>0\n": "f(x): y = x; out = y**2 for x > 0",
     "f(x)[]=x for -1<x": "f(x)[] = x for -1 < x",

@@ -69,6 +69,14 @@ def test_jax_refuses_where_it_differentiates_numbers(jax, of_jax):
         jax.grad(lambda x: of_jax(x, A, T).sum())(np.array([0.5, 1.5]))
 
 
+def test_integers_that_are_traced_are_not_looked_at(jax, of_jax, torch, of_torch):
+    """There is no NaN among them, and the docstring speaks of real numbers."""
+    with jax.enable_x64(True):
+        assert np.isfinite(jax.jit(of_jax)(X, A, np.array([2, 1]))).all()
+    assert "a real one that JAX traces becomes NaN" in " ".join(of_jax.__doc__.split())
+    assert "a real number outside of the domain becomes NaN" in " ".join(of_torch.__doc__.split())
+
+
 @pytest.mark.parametrize("to", ["torch", "jax"])
 def test_the_check_passes(to, torch, jax):
     report = sg.check(FUNCTION, to, strict_domain=True)

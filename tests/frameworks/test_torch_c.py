@@ -168,6 +168,32 @@ def test_gradients_of_gradients_are_refused(torch):
         torch.autograd.grad(grad_x.sum(), weight)
 
 
+FORWARD_MODE = {
+    "jvp": lambda func, call, x: func.jvp(call, (x,), (x,)),
+    "jacfwd": lambda func, call, x: func.jacfwd(call)(x),
+    "jvp of vmap": lambda func, call, x: func.jvp(func.vmap(call), (x.expand(2, *x.shape),), (x.expand(2, *x.shape),)),
+    "vmap of jvp": lambda func, call, x: func.vmap(lambda x: func.jvp(call, (x,), (x,)))(x.expand(2, *x.shape)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+@pytest.mark.parametrize("mode", FORWARD_MODE.values(), ids=list(FORWARD_MODE))
+def test_forward_mode_is_refused(mode, torch):
+    """torch itself gives tangents of 0 for an operator that has a gradient alone."""
+    x, weight = (t.detach() for t in given(torch, "linear", "bias")[:2])
+    with pytest.raises(NotImplementedError, match="linear: there is no forward mode"):
+        mode(torch.func, lambda x: of("linear")(x, weight), x)
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+def test_what_has_no_tangent_is_called_beside_one_that_has(torch):
+    x, weight = (t.detach() for t in given(torch, "linear", "bias")[:2])
+    expected = of("linear")(x, weight)
+    one = torch.tensor(1.0)
+    value, tangent = torch.func.jvp(lambda a: a * of("linear")(x, weight), (one,), (one,))
+    equal(torch, [value, tangent], [expected, expected])
+
+
 def test_grad_output_is_left_alone(torch):
     tensors = given(torch, "layer_norm")
     out = of("layer_norm")(*tensors)

@@ -794,6 +794,15 @@ def test_tensors_on_the_cpu_are_refused_where_nothing_interprets(torch):
     assert module.gelu(torch.ones(3, device="meta")).shape == (3,)
 
 
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+def test_forward_mode_is_refused(torch):
+    ((path, text),) = sg.generate(library.gelu, to="triton", check=False).items()
+    module = module_from(f"forward_mode_{path}", text)
+    x = torch.ones(3, device="meta")
+    with pytest.raises(NotImplementedError, match="gelu: there is no forward mode"):
+        torch.func.jvp(module.gelu, (x,), (x,))
+
+
 def test_tensors_on_two_devices_are_refused_by_name(torch):
     ((path, text),) = sg.generate(library.cross_entropy, to="triton", check=False).items()
     module = module_from(f"two_{path}", text)

@@ -102,8 +102,7 @@ class DomainReader(HeaderReader):
             if self.token.text in _ARITHMETIC:
                 raise self.error(self.token, f"{_NUMBER}, and stands beside an input alone: 2*x < 1 is x < 0.5.")
             sign = "-" if token.text == "-" else ""
-            whole = number.text.isdigit()
-            return const(int(sign + number.text)) if whole else const(sign + plain_decimal(number.text))
+            return const(int(sign + number.text) if number.text.isdigit() else sign + plain_decimal(number.text))
         if signed:
             raise self.error(number, f"a number is missing behind {token.text!r}: {_NUMBER}.")
         return self._input_named()

@@ -31,6 +31,7 @@ from ...later import mp
 from ...ops import OPS
 from ...records import dataclass
 from ..conditions import Precondition, precondition, restricted
+from ..subscripts import kept_inside
 from .affine import Extents, Sizes
 from .borders import padded
 from .taking import as_number
@@ -159,7 +160,7 @@ class Branches:
         # read where another index has no value, as that of a slice; and so is a number, whatever has none
         own = {i: extents[i] for i in indices(*(r.subscripts[k] for k in moved))}
         more = [
-            k in moved and not self._of_data(s) and not self.never_empty(axis, own if indices(s) else {})
+            k in moved and not self._checked(s, axis) and not self.never_empty(axis, own if indices(s) else {})
             for k, (s, axis) in enumerate(zip(r.subscripts, shape, strict=True))
         ]
         if not any(more):
@@ -176,10 +177,21 @@ class Branches:
         """Whether an axis has an element wherever the box has a point."""
         return self.sizes.not_negative(axis - 1, extents, at=tuple(extents))
 
-    def _of_data(self, s: Expr) -> bool:
+    def _checked(self, s: Expr, axis: Expr) -> bool:
         """Whether a subscript is an element of data, which is checked to be in range: or 0, where that is not asked."""
-        chosen = s.args[1:] if isinstance(s, Apply) and s.op == "select" else (s,)
-        return any(isinstance(a, Ref) and a not in self.sizes.loops for a in chosen)
+        if isinstance(s, Apply) and s.op == "select":
+            return any(self._is_data(a) for a in s.args[1:]) and not self.kept_inside(s, axis)
+        return self._is_data(s)
+
+    def _is_data(self, s: Expr) -> bool:
+        return isinstance(s, Ref) and s not in self.sizes.loops
+
+    def kept_inside(self, s: Apply, axis: Expr) -> bool:
+        """Whether the condition of a subscript keeps an element of data in range, so that nothing else checks it."""
+        condition, chosen, other = s.args
+        if isinstance(other, Ref):
+            condition, chosen = apply("not", condition), other
+        return isinstance(chosen, Ref) and kept_inside(chosen, axis, (condition,), self.sizes.facts, self.tensors)
 
     def _of_turn(self, s: Expr) -> bool:
         """Whether a subscript is made of the number of a turn, and not of data. The loop asks before whether it is

@@ -193,12 +193,13 @@ class Stores(Fills):
         shape, extents = self.tensors[e.target].shape, dict(e.box)
         fixed = self.speller.no_slices(ref(e.target, *e.subscripts), extents)
         around = {i: extents[i] for i in indices(*e.subscripts)}
-        taken = {i: extents[i] for i in indices(*filter(_asks, e.subscripts))}
+        asks = [self._asks(s, n) for s, n in zip(e.subscripts, shape, strict=True)]
+        taken = {i: extents[i] for i in indices(*(s for s, asked in zip(e.subscripts, asks, strict=True) if asked))}
         there: list[Expr] = []
         for k, (s, n) in enumerate(zip(e.subscripts, shape, strict=True)):
             if k in fixed:
                 there += literal_bounds((s,), (n,), ())
-            elif guarded and _asks(s) and not self.speller.never_empty(n, taken):
+            elif guarded and asks[k] and not self.speller.never_empty(n, taken):
                 there.append(apply("gt", n, ZERO))  # of an axis without elements there is no first one
         if e.where is None and not guarded:  # where the box has no point, an element may not be one
             open_ = [s for s, n in zip(e.subscripts, shape, strict=True) if not self.sizes.inside(s, n, around)]
@@ -208,6 +209,12 @@ class Stores(Fills):
             there += [apply("gt", n, ZERO) for n in others]
         there = [c for c in there if not self.sizes.holds(c)]
         return [Guard((), (), tuple(found), (), all_of(there))] if there else found
+
+    def _asks(self, s: Expr, axis: Expr) -> bool:
+        """Whether a subscript is 0 where a condition fails; what is checked to be in range has elements there."""
+        if not (isinstance(s, Apply) and s.op == "select"):
+            return False
+        return not isinstance(s.args[1], Ref) or self.speller.kept_inside(s, axis)
 
     def _scattered(self, e: Equation, repeats: bool) -> Statement:
         """`e` added to elements of its target; `repeats` if it may be the same element at several places."""
@@ -304,7 +311,3 @@ def _branch(e: Equation, condition: Expr, holds: bool) -> Equation:
     where = None if e.where is None else branch(e.where, condition, holds)
     return replace(e, body=branch(e.body, condition, holds), where=where)
 
-
-def _asks(s: Expr) -> bool:
-    """Whether a subscript is 0 where a condition fails; what is checked to be in range has elements there."""
-    return isinstance(s, Apply) and s.op == "select" and not isinstance(s.args[1], Ref)
