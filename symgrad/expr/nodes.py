@@ -44,11 +44,12 @@ _serial = itertools.count()
 class Expr:
     """A node. Python's operators build new nodes, so that rules read as mathematics: `1 - y**2`."""
 
-    __slots__ = ("__weakref__", "_below", "_key", "_operators", "_refs", "indices", "serial")
+    __slots__ = ("__weakref__", "_below", "_key", "_met", "_operators", "_refs", "indices", "serial")
     _below: tuple[Expr, ...]  # what `postorder` found below it, if that was asked
     _key: Expr | None
     _operators: tuple[str, ...] | None  # what `operators` found, if that was asked
-    _refs: tuple[Ref, ...]  # what `refs` found, if that was asked
+    _refs: tuple[Ref, ...] | None  # of an Apply what `refs` found, if that was asked, or found before in it
+    _met: bool  # of an Apply whether `refs` was asked of what is computed from it
     indices: tuple[Index, ...]  # the loop indices that it mentions, in order of first appearance
     serial: int
     args: tuple[Expr, ...] = ()  # the nodes this one is computed from; subscripts, for a Ref
@@ -251,7 +252,7 @@ def _apply(op: str, *args: Expr) -> Apply:
     node: Any = None if found is None else found()
     if node is None:  # as in _intern; most nodes are made here
         node = Apply()
-        node.op, node.args, node._key, node._operators = op, args, None, None
+        node.op, node.args, node._key, node._operators, node._refs, node._met = op, args, None, None, None, False
         loops: tuple[Index, ...] = ()
         keys = args
         for a in args:

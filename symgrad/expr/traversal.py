@@ -263,15 +263,49 @@ def refs(*roots: Expr) -> tuple[Ref, ...]:
 
 
 def _refs(root: Expr) -> tuple[Ref, ...]:
+    """The same of one, which an operation keeps."""
     if not root.args:
         return (root,) if isinstance(root, Ref) else ()
-    if isinstance(root, Ref):  # which would refer to itself, and live as long as the program
-        return tuple([n for n in _walked((root,)) if isinstance(n, Ref)])
-    try:
-        return root._refs
-    except AttributeError:
-        root._refs = tuple([n for n in _walked((root,)) if isinstance(n, Ref)])
-        return root._refs
+    if isinstance(root, Apply):
+        found = root._refs
+        if found is None:
+            found = root._refs = tuple(_refs_below(root, {}))
+        return found
+    return tuple(_refs_below(root, {}))  # kept, it would refer to itself, and live as long as the program
+
+
+def _refs_below(root: Expr, seen: dict[Expr, None], shared: bool = True) -> dict[Ref, None]:
+    """The same, not looking into operations that have kept theirs. One that was met from another root before keeps them
+    from now on, unless not what is `shared` is asked for: what many long formulas have in common is looked at twice.
+
+    seen  comes to hold what need not be looked at again
+    """
+    found: dict[Ref, None] = {}
+    path: Any = (root, None)  # as in `postorder`
+    while path is not None:
+        for a in path[0].args:
+            if a not in seen:
+                if a.__class__ is Apply and a.args:
+                    if a._refs is None and not (a._met and shared):
+                        a._met, path = True, (a, path)
+                        break
+                    if a._refs is None:
+                        below: dict[Expr, None] = {}
+                        a._refs = tuple(_refs_below(a, below, shared=False))
+                        seen |= below
+                    found |= dict.fromkeys(a._refs)
+                elif a.args:
+                    path = (a, path)
+                    break
+                elif a.__class__ is Ref:
+                    found[a] = None
+                seen[a] = None
+        else:
+            if path[0].__class__ is Ref:
+                found[path[0]] = None
+            seen[path[0]] = None
+            path = path[1]
+    return found
 
 
 def operators(*roots: Expr) -> tuple[str, ...]:

@@ -41,6 +41,8 @@ def asked_before(node: Expr, k: int) -> list[Expr]:
 def unconditional(*roots: Expr, bodies: Mapping[Expr, Expr] = MappingProxyType({})) -> set[Expr]:
     """The nodes that are evaluated wherever the roots are, whichever branches are selected; of references that have
     `bodies`, those in them, too."""
+    if not (bodies or any(OPS[op].lazy for op in operators(*roots))):
+        return {*postorder(*roots)}
     return {*preorder(roots, lambda n: (*_certain(n), bodies[n]) if n in bodies else _certain(n))}
 
 

@@ -108,13 +108,14 @@ def pointwise(program: Program) -> Program | None:
             return None
         if t.name not in batched and t.role not in (Role.INPUT, Role.LOCAL):
             return None
-    for e in _equations(program):
-        if any(r.name in batched and r.subscripts[0] is not b for r in e.reads) or pack in refs(*e.expressions):
-            return None
-        counted = values(e.body, *e.conditions)
-        elsewhere = [s for r in e.reads for s in r.subscripts[r.name in batched :]]
-        if b in indices(*elsewhere) or b in counted:
-            return None
+    equations = _equations(program)
+    reads = {r for e in equations for r in e.reads}
+    if pack in reads or any(r.name in batched and r.subscripts[0] is not b for r in reads):
+        return None
+    elsewhere = [s for r in reads for s in r.subscripts[r.name in batched :]]
+    if b in indices(*elsewhere) or b in values(*(root for e in equations for root in (e.body, *e.conditions))):
+        return None
+    for e in equations:
         if e.target in batched and (e.subscripts[0] is not b or b in indices(*e.subscripts[1:])):
             return None
         if e.target not in batched and any(i is b for i, _ in e.box):
