@@ -275,24 +275,27 @@ def _refs(root: Expr) -> tuple[Ref, ...]:
 
 
 def _refs_below(root: Expr, seen: dict[Expr, None], shared: bool = True) -> dict[Ref, None]:
-    """The same, not looking into operations that have kept theirs. One that was met from another root before keeps them
-    from now on, unless not what is `shared` is asked for: what many long formulas have in common is looked at twice.
+    """The same, not looking into operations that have kept theirs. One that was met from another root before, as what
+    many long formulas have in common is, keeps them from now on, if not more is looked at again for that than anyway.
 
-    seen  comes to hold what need not be looked at again
+    seen    comes to hold what need not be looked at again
+    shared  whether operations may be kept
     """
     found: dict[Ref, None] = {}
+    spent = 0  # nodes that were looked at for what is kept
     path: Any = (root, None)  # as in `postorder`
     while path is not None:
         for a in path[0].args:
             if a not in seen:
                 if a.__class__ is Apply and a.args:
-                    if a._refs is None and not (a._met and shared):
+                    if a._refs is None and not (a._met and shared and spent <= len(seen)):
                         a._met, path = True, (a, path)
                         break
                     if a._refs is None:
                         below: dict[Expr, None] = {}
                         a._refs = tuple(_refs_below(a, below, shared=False))
                         seen |= below
+                        spent += len(below)
                     found |= dict.fromkeys(a._refs)
                 elif a.args:
                     path = (a, path)
