@@ -287,7 +287,13 @@ def _refs_below(root: Expr, seen: dict[Expr, None], shared: bool = True) -> dict
     while path is not None:
         for a in path[0].args:
             if a not in seen:
-                if a.__class__ is Apply and a.args:
+                if not a.args:
+                    if a.__class__ is Ref:
+                        found[a] = None
+                elif a.__class__ is Ref:
+                    path = (a, path)
+                    break
+                else:
                     if a._refs is None and not (a._met and shared and spent <= len(seen)):
                         a._met, path = True, (a, path)
                         break
@@ -297,11 +303,6 @@ def _refs_below(root: Expr, seen: dict[Expr, None], shared: bool = True) -> dict
                         seen |= below
                         spent += len(below)
                     found |= dict.fromkeys(a._refs)
-                elif a.args:
-                    path = (a, path)
-                    break
-                elif a.__class__ is Ref:
-                    found[a] = None
                 seen[a] = None
         else:
             if path[0].__class__ is Ref:
@@ -325,10 +326,12 @@ def _operators(root: Expr) -> tuple[str, ...]:
         node = path[0]
         found: tuple[str, ...] = ()
         for a in node.args:
-            if a._operators is None:
+            more = a._operators
+            if more is None:
                 path = (a, path)
                 break
-            found = _with(found, a._operators)
+            if more and more is not found:
+                found = _with(found, more)
         else:
             node._operators = _with(found, (node.op,)) if isinstance(node, Apply) else found
             path = path[1]
@@ -336,7 +339,7 @@ def _operators(root: Expr) -> tuple[str, ...]:
 
 
 def _with(found: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
-    if not found or found is more:
+    if not found:
         return more
     new = [op for op in more if op not in found]
     return (*found, *new) if new else found
