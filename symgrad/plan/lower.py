@@ -187,6 +187,8 @@ def without_logsumexp(
 def suprema(equations: Sequence[Equation]) -> list[Equation]:
     """The equations for the style in which a maximum of nothing would be an error: one is `supremum`, -oo of nothing,
     where all that read it ask whether it is finite."""
+    if all(e.reduce != "max" for e in equations):
+        return list(equations)
     asked, unasked = set[str](), set[str]()
     for e in equations:
         nodes = {*postorder(*e.expressions)}

@@ -148,7 +148,7 @@ def unmasked(
                 return node
             return then if everywhere(then) else node
 
-        e = e.with_body(transform(e.body, plain))
+        e = e.with_body(transform(e.body, plain, {"select"}))
         for part in _contracted(e, known, everywhere, table, names):
             done.append(part)
             fills = targets[e.target] == 1 and e.fills(table[e.target]) and not e.when

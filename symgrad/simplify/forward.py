@@ -101,7 +101,7 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
     if function.stabilize:
         yield "in its domain", in_domain
         yield "powers beside equalities", with_powers_beside_ties
-        yield "in common exponentials", _each_node(by_exponentials)
+        yield "in common exponentials", _each(partial(transform, replace=by_exponentials, only={"exp"}))
         yield "stable form", _in_form(STABLE)
         yield "stable form in its domain", in_domain
     yield "constants in place", _constants
