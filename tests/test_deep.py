@@ -231,7 +231,7 @@ def test_gradients_of_a_long_line_look_once_at_what_they_share() -> None:
     call = CALLS["generate c"]
     call(joints(8))  # what is imported, and remembered
     few, many = (lines_of(lambda n=n: call(joints(n))) for n in (16, 64))
-    assert many <= 5.2 * few, (few, many)
+    assert many <= 5.7 * few, (few, many)  # 6.4 where each gradient is looked at by itself
 
 
 @pytest.mark.parametrize("asked_of", [lambda nodes: map(operators, reversed(nodes)), lambda nodes: map(refs, nodes)])
