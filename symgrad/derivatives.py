@@ -44,7 +44,7 @@ from .ir import Derivative, Function, Rewrite, as_declared, names_of, recording,
 from .kinds import DERIVED, SPARSE, is_sparse, kind_of
 from .later import sympy
 from .records import dataclass, replace
-from .simplify import SEARCHED, shorter, simplify, stable
+from .simplify import SEARCHED, both_stable, shorter, simplify, stable
 
 Declaration = Function | Declared
 Declarable = Declaration | str | Callable[..., Any]  # of which a declaration can be made
@@ -89,11 +89,10 @@ def _derived(function: Function, defaults: tuple[str, ...]) -> Derivative:
 
     defaults  as they are printed: 1 and 1.0 are equal
     """
-    found = stable(function)
-    if all(SEARCHED not in e.rewrites for e in found.statements):
+    found, other = both_stable(function)
+    if other is None or all(SEARCHED not in e.rewrites for e in found.statements):
         return simplify(differentiate(found))
     with recording(False):
-        other = stable(function, searched=False)
         if not jumps(other) <= jumps(found):  # a quotient that is 0/0 at its equality: it has other slopes there
             return simplify(differentiate(found))
         beside = simplify(differentiate(other), aside=True)

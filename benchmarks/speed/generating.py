@@ -31,7 +31,12 @@ def point(name: str) -> Callable[[], Any]:
 
 
 def chain32() -> Any:
-    """The end of 32 links, turned about z and x in turn, by the angles of their joints."""
+    """A chain of 32 links."""
+    return joints(32)
+
+
+def joints(count: int) -> Any:
+    """The end of so many links, turned about z and x in turn, by the angles of their joints."""
     import symgrad as sg
 
     def formula(*angles: Any) -> Any:
@@ -45,7 +50,7 @@ def chain32() -> Any:
             x = x + 1
         return x, y, z
 
-    return of_numbers(formula, "chain32", [f"q{k}" for k in range(32)])
+    return of_numbers(formula, f"chain{count}", [f"q{k}" for k in range(count)])
 
 
 def recurrence() -> Any:

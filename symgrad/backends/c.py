@@ -221,7 +221,7 @@ class C(Backend):
     def _parts(self, program: Program, matrix: c_sparse.Matrix | None = None) -> list[_Part]:
         """Forward and backward of a program, as loops."""
         point = pointwise(program) if matrix is None else None
-        whole = flatten(program)
+        whole = flatten(program, equations=point is None)
         flat = point or whole
         if matrix is not None:
             flat = whole = matrix.program(whole)

@@ -63,6 +63,8 @@ INFIX = {  # symbol, how tightly it binds, what its operands need
 PREFIX = {"not": ("!", UNARY, UNARY), "neg": ("-", 35, 40), "at": ("*", UNARY, UNARY), "place": ("&", UNARY, UNARY)}
 _STRENGTHS = {1: ("or", "and"), 2: ("lt", "le", "gt", "ge", "eq", "ne"), 3: ("add", "sub"), 4: ()}
 STRENGTH = {op: strength for strength, ops in _STRENGTHS.items() for op in ops}
+CUT = {op: Cut(STRENGTH.get(op, 4)) for op in INFIX}  # before each
+BEFORE_THEN, BEFORE_OTHERWISE = Cut(1), Cut(4)
 
 DOUBLE = Type("double")  # of a number whose digits count wherever real numbers are floats
 
@@ -125,7 +127,7 @@ class Printer:
     def _operation(self, op: str, operands: tuple[Expression, ...]) -> tuple[int, Sequence[Part]]:
         if op == "select":
             condition, then, otherwise = operands
-            return 1, ((condition, 2), Cut(1), "? ", (then, 2), Cut(4), ": ", (otherwise, 1))
+            return 1, ((condition, 2), BEFORE_THEN, "? ", (then, 2), BEFORE_OTHERWISE, ": ", (otherwise, 1))
         if op in PREFIX:
             symbol, level, need = PREFIX[op]
             (operand,) = operands
@@ -136,7 +138,7 @@ class Printer:
         a, b = operands
         if isinstance(a, Operation) and a.op == op and op in ("or", "and"):
             left = level
-        return level, ((a, left), Cut(STRENGTH.get(op, 4)), f"{symbol} ", (b, right))
+        return level, ((a, left), CUT[op], f"{symbol} ", (b, right))
 
     def _is_signed(self, node: Expression, need: int) -> bool:
         """Whether the text of an operand begins with a minus sign."""

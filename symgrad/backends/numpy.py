@@ -188,7 +188,7 @@ class NumPyFile(WholeFile):
         return len(self.primal.outputs) > 1 or self._scalar_output() or not self._cotangents_used()
 
     def _cotangents_used(self) -> bool:
-        return any(s in self._read() for s in self.seeds)
+        return not self._read().isdisjoint(self.seeds)
 
     def _read(self) -> set[str]:
         """The names that backward reads, cotangents among them."""
@@ -289,7 +289,8 @@ class NumPyFile(WholeFile):
         names: Expression = Name(self.seeds[0])
         checked = call("_cotangent", given, *shapes, *extra)
         if several:
-            names = bare([Name(s) if s in self._read() else Word("_") for s in self.seeds])
+            read = self._read()
+            names = bare([Name(s) if s in read else Word("_") for s in self.seeds])
             checked = call("_cotangents", given, tuple_of(shapes), *extra)
         sliced = [s for n in self.program.saved[:1] for s in self._in_slices("backward", Name(n), SAVED, given, NEEDS)]
         if not sliced or names == given:

@@ -110,10 +110,16 @@ class Preconditions:
                 if OPS[node.op].divides:
                     self._divisor(node, e.box, domain)
         everywhere = e.domain(self.facts)
-        for element, domain in [(ref(e.target, *e.subscripts), everywhere), *reads_of(e, self.facts)]:
+        looked: set[tuple[Expr, Expr, int]] = set()
+        elements = [(ref(e.target, *e.subscripts), everywhere), *reads_of(e, self.facts)]
+        for element, domain in elements:
             tensor = self.tensors.get(element.name)
             for axis, s in enumerate(element.subscripts if tensor is not None else ()):
                 assert tensor is not None
+                asked = s, tensor.shape[axis], id(domain)
+                if asked in looked:
+                    continue
+                looked.add(asked)
                 data = [r.name for r in refs(s) if r.name in self.tensors]
                 if not data:
                     for at, here in _cases(s, domain):

@@ -56,7 +56,7 @@ def _settled(body: Expr, name: str, present: bool) -> Expr:
         assert isinstance(mask, Ref)
         return node if mask.name != name else then if present else otherwise
 
-    return transform(body, settled)
+    return transform(body, settled, {"given"})
 
 
 def _without(body: Expr, name: str, function: str) -> Expr:

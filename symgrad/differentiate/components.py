@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from ..expr import (
     ONE,
@@ -55,7 +56,7 @@ def entries(derivative: Derivative, expand: bool = False) -> list[list[Expr]] | 
     joint, primal = derivative.function, derivative.primal
     if not of_components(derivative) or derivative.kind != "vjp":
         return None
-    if not expand and sum(size(e.body) for e in joint.statements) > LONG:
+    if not expand and any(total > LONG for total in accumulate(size(e.body) for e in joint.statements)):
         return None
     rows = cells(derivative, set() if expand else set(primal.writers))
     return [[_number_first(_of_one_point(cell, primal)) for _, cell in row] for _, row in rows]

@@ -44,11 +44,12 @@ _serial = itertools.count()
 class Expr:
     """A node. Python's operators build new nodes, so that rules read as mathematics: `1 - y**2`."""
 
-    __slots__ = ("__weakref__", "_below", "_key", "_operators", "_refs", "indices", "serial")
+    __slots__ = ("__weakref__", "_below", "_key", "_met", "_operators", "_refs", "indices", "serial")
     _below: tuple[Expr, ...]  # what `postorder` found below it, if that was asked
     _key: Expr | None
     _operators: tuple[str, ...] | None  # what `operators` found, if that was asked
-    _refs: tuple[Ref, ...]  # what `refs` found, if that was asked
+    _refs: tuple[Ref, ...] | None  # of an Apply what `refs` found, if that was asked, or found before in it
+    _met: bool  # of an Apply whether `refs` was asked of what is computed from it
     indices: tuple[Index, ...]  # the loop indices that it mentions, in order of first appearance
     serial: int
     args: tuple[Expr, ...] = ()  # the nodes this one is computed from; subscripts, for a Ref
@@ -232,17 +233,23 @@ def index(name: str) -> Index:
 def ref(name: str, *subscripts: Value) -> Ref:
     """Return the element of the tensor `name` at `subscripts`."""
     subs = tuple(map(as_expr, subscripts)) if subscripts else ()
+    identity = (Ref, name, *subs)
+    found = _interned.get(identity)
+    known = None if found is None else found()
+    return _element(identity, name, subs) if known is None else known  # type: ignore[return-value]  # as above
 
-    def make() -> Ref:
-        node = Ref()
-        node.name, node.subscripts, node.args, node._key = name, subs, subs, None
-        node.indices, node._operators = indices(*subs), None if subs else ()
-        keys = tuple(s.key for s in subs)
-        if any(k is not s for k, s in zip(keys, subs, strict=True)):
-            node._key = ref(name, *keys)
-        return node
 
-    return _intern((Ref, name, *subs), make)  # type: ignore[return-value]  # as above
+def _element(identity: tuple[object, ...], name: str, subs: tuple[Expr, ...]) -> Ref:
+    """The same, which is new."""
+    node = Ref()
+    node.name, node.subscripts, node.args, node._key = name, subs, subs, None
+    node.indices, node._operators = indices(*subs), None if subs else ()
+    keys = tuple([s.key for s in subs])
+    if keys != subs:
+        node._key = ref(name, *keys)
+    node.serial = next(_serial)
+    _remember(identity, node)
+    return node
 
 
 def _apply(op: str, *args: Expr) -> Apply:
@@ -251,7 +258,7 @@ def _apply(op: str, *args: Expr) -> Apply:
     node: Any = None if found is None else found()
     if node is None:  # as in _intern; most nodes are made here
         node = Apply()
-        node.op, node.args, node._key, node._operators = op, args, None, None
+        node.op, node.args, node._key, node._operators, node._refs, node._met = op, args, None, None, None, False
         loops: tuple[Index, ...] = ()
         keys = args
         for a in args:
@@ -306,14 +313,16 @@ def value_of(node: Expr) -> Fraction:
 def add(a: Expr, b: Expr) -> Expr:
     if a is ZERO:
         return b
-    if b is ZERO:
-        return a
-    if is_exact(a) and is_exact(b) and is_double(number := value_of(a) + value_of(b)):
-        return const(number)
-    if isinstance(b, Apply) and b.op == "neg":
+    if isinstance(b, Const):
+        if b is ZERO:
+            return a
+        if b.text is None:
+            if is_exact(a) and is_double(number := value_of(a) + b.value):
+                return const(number)
+            if b.value < 0:
+                return sub(a, const(-b.value))
+    elif isinstance(b, Apply) and b.op == "neg":
         return sub(a, b.args[0])
-    if is_exact(b) and value_of(b) < 0:
-        return sub(a, const(-value_of(b)))
     return _apply("add", a, b)
 
 
@@ -324,9 +333,10 @@ def sub(a: Expr, b: Expr) -> Expr:
         return neg(b)
     if a.key is b.key:
         return ZERO
-    if is_exact(a) and is_exact(b) and is_double(number := value_of(a) - value_of(b)):
-        return const(number)
-    if isinstance(b, Apply) and b.op == "neg":
+    if isinstance(b, Const):
+        if b.text is None and is_exact(a) and is_double(number := value_of(a) - b.value):
+            return const(number)
+    elif isinstance(b, Apply) and b.op == "neg":
         return add(a, b.args[0])
     return _apply("sub", a, b)
 
@@ -338,13 +348,14 @@ def mul(a: Expr, b: Expr) -> Expr:
         return b
     if b is ONE:
         return a
-    if is_exact(a) and is_exact(b) and is_double(number := value_of(a) * value_of(b)):
+    exact = isinstance(a, Const) and a.text is None
+    if exact and is_exact(b) and is_double(number := value_of(a) * value_of(b)):
         return const(number)
     if isinstance(a, Apply) and a.op == "neg":
         return neg(mul(a.args[0], b))
     if isinstance(b, Apply) and b.op == "neg":
         return neg(mul(a, b.args[0]))
-    if is_exact(a) and value_of(a) < 0:
+    if exact and value_of(a) < 0:
         return neg(mul(const(-value_of(a)), b))
     return _apply("mul", a, b)
 

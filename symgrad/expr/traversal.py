@@ -263,15 +263,53 @@ def refs(*roots: Expr) -> tuple[Ref, ...]:
 
 
 def _refs(root: Expr) -> tuple[Ref, ...]:
+    """The same of one, which an operation keeps."""
     if not root.args:
         return (root,) if isinstance(root, Ref) else ()
-    if isinstance(root, Ref):  # which would refer to itself, and live as long as the program
-        return tuple([n for n in _walked((root,)) if isinstance(n, Ref)])
-    try:
-        return root._refs
-    except AttributeError:
-        root._refs = tuple([n for n in _walked((root,)) if isinstance(n, Ref)])
-        return root._refs
+    if isinstance(root, Apply):
+        found = root._refs
+        if found is None:
+            found = root._refs = tuple(_refs_below(root, {}))
+        return found
+    return tuple(_refs_below(root, {}))  # kept, it would refer to itself, and live as long as the program
+
+
+def _refs_below(root: Expr, seen: dict[Expr, None], shared: bool = True) -> dict[Ref, None]:
+    """The same, not looking into operations that have kept theirs. One that was met from another root before, as what
+    many long formulas have in common is, keeps them from now on, if not more is looked at again for that than anyway.
+
+    seen    comes to hold what need not be looked at again
+    shared  whether operations may be kept
+    """
+    found: dict[Ref, None] = {}
+    spent = 0  # nodes that were looked at for what is kept
+    path: Any = (root, None)  # as in `postorder`
+    while path is not None:
+        for a in path[0].args:
+            if a not in seen:
+                if not a.args:
+                    if a.__class__ is Ref:
+                        found[a] = None
+                elif a.__class__ is Ref:
+                    path = (a, path)
+                    break
+                else:
+                    if a._refs is None and not (a._met and shared and spent <= len(seen)):
+                        a._met, path = True, (a, path)
+                        break
+                    if a._refs is None:
+                        below: dict[Expr, None] = {}
+                        a._refs = tuple(_refs_below(a, below, shared=False))
+                        seen |= below
+                        spent += len(below)
+                    found |= dict.fromkeys(a._refs)
+                seen[a] = None
+        else:
+            if path[0].__class__ is Ref:
+                found[path[0]] = None
+            seen[path[0]] = None
+            path = path[1]
+    return found
 
 
 def operators(*roots: Expr) -> tuple[str, ...]:
@@ -288,10 +326,12 @@ def _operators(root: Expr) -> tuple[str, ...]:
         node = path[0]
         found: tuple[str, ...] = ()
         for a in node.args:
-            if a._operators is None:
+            more = a._operators
+            if more is None:
                 path = (a, path)
                 break
-            found = _with(found, a._operators)
+            if more and more is not found:
+                found = _with(found, more)
         else:
             node._operators = _with(found, (node.op,)) if isinstance(node, Apply) else found
             path = path[1]
@@ -299,7 +339,7 @@ def _operators(root: Expr) -> tuple[str, ...]:
 
 
 def _with(found: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
-    if not found or found is more:
+    if not found:
         return more
     new = [op for op in more if op not in found]
     return (*found, *new) if new else found

@@ -41,6 +41,8 @@ def asked_before(node: Expr, k: int) -> list[Expr]:
 def unconditional(*roots: Expr, bodies: Mapping[Expr, Expr] = MappingProxyType({})) -> set[Expr]:
     """The nodes that are evaluated wherever the roots are, whichever branches are selected; of references that have
     `bodies`, those in them, too."""
+    if not (bodies or any(OPS[op].lazy for op in operators(*roots))):
+        return {*postorder(*roots)}
     return {*preorder(roots, lambda n: (*_certain(n), bodies[n]) if n in bodies else _certain(n))}
 
 
@@ -62,14 +64,15 @@ def evaluated(
     roots = list(roots)
     order = list(postorder(*(root for root, _ in roots)))
     lazy = any(OPS[op].lazy for root, _ in roots for op in operators(root))
-    if not (slopes or lazy) and len({conditions for _, conditions in roots}) == 1:
-        return {node: [roots[0][1]] for node in order}
+    if not lazy and len({conditions for _, conditions in roots}) == 1:
+        counted = {*preorder([root for root, _ in roots], _sloped)} if slopes else order
+        return {node: [roots[0][1]] for node in order if not slopes or node in counted}
     known: dict[Expr, dict[Conditions, None]] = {node: {} for node in order}
     for root, conditions in roots:
         known[root].setdefault(conditions)
     for node in reversed(order):  # after all that read it
         mine = known[node] = _few(known[node], cases)
-        if slopes and (isinstance(node, Ref) or isinstance(node, Apply) and OPS[node.op].result == "bool"):
+        if slopes and not _sloped(node):
             continue
         branches = isinstance(node, Apply) and OPS[node.op].lazy
         for k, a in enumerate(node.args):
@@ -79,6 +82,11 @@ def evaluated(
             for case in mine:
                 known[a].setdefault(tuple(dict.fromkeys((*case, *more))) if more else case)
     return {node: list(found) for node, found in known.items() if found}
+
+
+def _sloped(node: Expr) -> Sequence[Expr]:
+    """What a node is differentiated by: not what an element stands at, nor what is compared."""
+    return () if isinstance(node, Ref) or isinstance(node, Apply) and OPS[node.op].result == "bool" else node.args
 
 
 def joined(cases: Iterable[Conditions]) -> list[Conditions]:

@@ -135,19 +135,20 @@ def _at_steps(body: Expr) -> list[Any] | None:
         values.append(v)
         if len(values) == 2 and abs(values[0] - values[1]) > mpmath.ldexp(1, -STEP // 2):
             return None  # it jumps
-    table = list(values)
+    one = mp.prec  # bits behind the point of the integers from here on, and the polynomial is one of x/unit
+    table = [v.to_fixed(one) for v in values]
     for level in range(1, len(steps)):  # divided differences
         for i in range(len(steps) - 1, level - 1, -1):
-            table[i] = (table[i] - table[i - 1]) / ((steps[i] - steps[i - level]) * unit)
-    if any(abs(c) > mpmath.ldexp(1, 10 * (n + 2)) for n, c in enumerate(table)):
+            table[i] = (table[i] - table[i - 1]) // (steps[i] - steps[i - level])
+    if any(abs(c).bit_length() > one + 10 * (n + 2) - STEP * n for n, c in enumerate(table)):
         return None  # derivatives that grow with every order: no Taylor series
-    poly = [mpmath.mpf(0)] * len(steps)
-    for n in range(len(steps) - 1, -1, -1):  # Newton's form, multiplied out
-        shift = steps[n] * unit
-        poly = [(poly[k - 1] if k else 0) - shift * poly[k] for k in range(len(poly))]
-        poly[0] += table[n]
-    noise = mpmath.ldexp(1, -STEP // 2)
-    return [c if abs(c) > noise * mpmath.ldexp(1, -4 * n) else mpmath.mpf(0) for n, c in enumerate(poly[:-2])]
+    poly = [0] * len(steps)
+    for step, c in zip(reversed(steps), reversed(table), strict=True):  # Newton's form, multiplied out
+        poly = [above - step * own for above, own in zip([0, *poly], poly, strict=False)]
+        poly[0] += c
+    noise = one - STEP // 2
+    found = [c if abs(c).bit_length() > noise - (4 + STEP) * n else 0 for n, c in enumerate(poly[:-2])]
+    return [mpmath.ldexp(c, STEP * n - one) for n, c in enumerate(found)]
 
 
 def limit(body: Expr) -> Expr:

@@ -15,6 +15,7 @@ from ..expr import (
     factors,
     indices,
     operator,
+    operators,
     product,
     ref,
     refs,
@@ -32,7 +33,13 @@ SUMS = ("add", "sub")
 
 def rows_first(equations: Iterable[Equation]) -> list[Equation]:
     """The equations with what their quotients multiply in that order; of a sum, each language chooses its own."""
-    return [e.with_body(_ordered(e.body)) if e.shown and e.reduce == "none" else e for e in equations]
+    equations = list(equations)
+    mine = [e for e in equations if e.shown and e.reduce == "none" and "div" in operators(e.body)]
+    ranges = {frozenset(n.indices) for n in values(*(e.body for e in mine)) if not isinstance(n, Const)}
+    if len(ranges) < 2:  # all factors run over the same
+        return equations
+    changing = {id(e) for e in mine}
+    return [e.with_body(_ordered(e.body)) if id(e) in changing else e for e in equations]
 
 
 def summed_once(equations: Iterable[Equation], tensors: dict[str, Tensor], names: Names) -> list[Equation]:
@@ -58,8 +65,6 @@ def summed_once(equations: Iterable[Equation], tensors: dict[str, Tensor], names
 def _ordered(body: Expr) -> Expr:
     nodes = values(body)
     products = [node for node in nodes if isinstance(node, Apply) and node.op in PRODUCTS]
-    if not any(node.op == "div" for node in products):
-        return body
     whole = {a for node in products for a in node.args}
     for node in nodes:
         if isinstance(node, Apply) and node.op in SUMS:  # terms may cancel, which they do best as they are written

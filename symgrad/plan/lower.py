@@ -32,6 +32,7 @@ from ..expr import (
     substitute,
     transform,
     transformer,
+    values,
     with_args,
 )
 from ..expr.names import Names
@@ -96,7 +97,7 @@ def with_arguments(
     for e in equations:
         extents = dict(e.box)
         own = tensors[e.target].named or tensors[e.target].role == Role.OUTPUT
-        outside = _known_occurrences(e, branches=False) if own and e.where is None else {}
+        outside = _occurrences(e, branches=False) if own and e.where is None else {}
         found: dict[Expr, Expr] = {}
         for node in postorder(e.body):
             argument = node.args[0] if isinstance(node, Apply) and len(node.args) == 1 else node
@@ -186,6 +187,8 @@ def without_logsumexp(
 def suprema(equations: Sequence[Equation]) -> list[Equation]:
     """The equations for the style in which a maximum of nothing would be an error: one is `supremum`, -oo of nothing,
     where all that read it ask whether it is finite."""
+    if all(e.reduce != "max" for e in equations):
+        return list(equations)
     asked, unasked = set[str](), set[str]()
     for e in equations:
         nodes = {*postorder(*e.expressions)}
@@ -207,22 +210,8 @@ def shared(
     calls  only calls of functions of what is short
     Nothing leaves the branch of a `where`, and nothing is shared between different conditions.
     """
-    uses: dict[Part, int] = {}
-    homes: dict[Part, list[int]] = {}
-    certain: set[Part] = set()
-    for place, e in enumerate(equations):
-        count = _occurrences if calls else _known_occurrences
-        all_of_it = count(e, branches=True)
-        lazy = any(OPS[op].lazy for op in operators(e.body))
-        outside = count(e, branches=False) if lazy else all_of_it
-        own = [n for n in all_of_it if not calls or isinstance(n[0], Apply) and _is_function(n[0])]
-        certain.update(n for n in own if n in outside)
-        for node in own:
-            uses[node] = uses.get(node, 0) + all_of_it[node]
-            homes.setdefault(node, []).append(place)
+    uses, homes, certain = (_short_calls if calls else _parts)(equations)
     repeated = (n for n in uses if uses[n] > 1 and n in certain)
-    if calls:
-        repeated = (n for n in repeated if is_short(n[0], SHORT))
     # a name is one of a real number: 7 // maximum(k, 1) stays as it is written
     possible = [n for n in repeated if _alike(equations, homes[n]) and not facts.integer(n[0])]
     worth: set[Part] = set()
@@ -280,6 +269,52 @@ def shared(
     return result
 
 
+def _parts(equations: Sequence[Equation]) -> tuple[dict[Part, int], dict[Part, list[int]], set[Part]]:
+    """How often each operation is read, by which equations, and those that are read whatever conditions hold."""
+    uses: dict[Part, int] = {}
+    homes: dict[Part, list[int]] = {}
+    certain: set[Part] = set()
+    for place, e in enumerate(equations):
+        all_of_it = _occurrences(e, branches=True)
+        lazy = any(OPS[op].lazy for op in operators(e.body))
+        certain.update(_occurrences(e, branches=False) if lazy else all_of_it)
+        for part, times in all_of_it.items():
+            uses[part] = uses.get(part, 0) + times
+            homes.setdefault(part, []).append(place)
+    return uses, homes, certain
+
+
+def _short_calls(equations: Sequence[Equation]) -> tuple[dict[Part, int], dict[Part, list[int]], set[Part]]:
+    """The same of calls of functions of what is short. What equations have in common is looked at once: those that read
+    a part are the bits of a number."""
+    uses: dict[Part, int] = {}
+    readers: dict[Part, int] = {}
+    certain: set[Part] = set()
+    boxes: dict[Box, list[int]] = {}
+    for place, e in enumerate(equations):
+        if e.matrix is None:
+            boxes.setdefault(e.box, []).append(place)
+    for box, places in boxes.items():
+        extents, times, mine = dict(box), Counter[Expr](), Counter[Expr]()
+        for place in places:
+            root = equations[place].body.key
+            times[root] += 1
+            mine[root] |= 1 << place
+        for node in reversed(values(*mine)):
+            if isinstance(node, Apply):
+                for a in node.args:
+                    times[a] += mine[node].bit_count()
+                    mine[a] |= mine[node]
+                if _is_function(node) and is_short(node, SHORT):
+                    part = range_of(node, extents)
+                    uses[part] = uses.get(part, 0) + times[node]
+                    readers[part] = readers.get(part, 0) | mine[node]
+        sure = unconditional(*(equations[place].body for place in places))
+        certain.update(range_of(n, extents) for n in sure if isinstance(n, Apply) and _is_function(n))
+    homes = {part: [k for k in range(bits.bit_length()) if bits >> k & 1] for part, bits in readers.items()}
+    return uses, homes, certain
+
+
 def _is_value(e: Equation, tensors: Mapping[str, Tensor]) -> bool:
     """Whether others may read what `e` computes in place of its body: it is no result, and has all of its elements."""
     alone = e.reduce == "none" and e.where is None and not e.when and e.fills(tensors[e.target])
@@ -302,7 +337,7 @@ def reread(equations: Sequence[Equation], own: Collection[str]) -> list[Equation
         place = next(k for k, e in enumerate(result) if e.target == name)
         e = result.pop(place)
         part = range_of(e.body, dict(e.box))
-        homes = [k for k, other in enumerate(result) if part in _known_occurrences(other, branches=True)]
+        homes = [k for k, other in enumerate(result) if part in _occurrences(other, branches=True)]
         if homes and isinstance(e.body, Apply) and _alike([*result, e], [*homes, len(result)]) and e.reduce == "none":
             known = {part: ref(name, *e.subscripts)}
             for k in homes:
@@ -385,11 +420,6 @@ def tidied(equations: Sequence[Equation]) -> list[Equation]:
 
 
 @lru_cache(maxsize=2**10)
-def _known_occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
-    """The same, of equations that are asked again and again; of long ones they would keep much."""
-    return _occurrences(e, branches)
-
-
 def _occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
     """How often each operation of the body is read; `branches`: also what only a branch of a `where` reads."""
     counts: dict[Part, int] = {}

@@ -23,6 +23,7 @@ from ..expr import (
     conjunction,
     conjuncts,
     indices,
+    operator,
     operators,
     postorder,
     product,
@@ -147,7 +148,7 @@ def unmasked(
                 return node
             return then if everywhere(then) else node
 
-        e = e.with_body(transform(e.body, plain))
+        e = e.with_body(transform(e.body, plain, {"select"}))
         for part in _contracted(e, known, everywhere, table, names):
             done.append(part)
             fills = targets[e.target] == 1 and e.fills(table[e.target]) and not e.when
@@ -205,7 +206,7 @@ def narrowed(
         """Of a step that writes what its equations name (`names`), an element without a term that counts is one."""
         found = limited(e, facts, known)
         more = [c for c in found.conditions if c not in e.conditions]
-        if not any(r.name in optional for r in e.reads):
+        if more and not any(r.name in optional for r in e.reads):
             decided = [c for c in more if names and not any(i in indices(c) for i, _ in e.reduced)]
             more, e = decided, replace(found, where=all_of(c for c in found.conditions if c not in decided))
         return e.with_body(select(conjunction(more), found.body, NEUTRAL[e.reduce])) if more else found
@@ -294,7 +295,7 @@ def _outside(e: Equation, known: Known, facts: Facts) -> _Outside | None:
 def _may_be_infinite(e: Equation, facts: Facts, known: Known) -> bool:
     """Whether a value may be infinite, as one that is computed from an infinity or from nothing is."""
     domain = e.domain(facts)
-    if INFINITY in postorder(e.body) or any(known.at_infinity(r, domain) for r in refs(e.body)):
+    if operator(INFINITY) in operators(e.body) or any(known.at_infinity(r, domain) for r in refs(e.body)):
         return True
     if NEUTRAL.get(e.reduce) not in ENDS:
         return False

@@ -169,6 +169,8 @@ def _serves(equations: Sequence[Equation], gradients: Sequence[str]) -> dict[str
 
 def _conditions(items: Sequence[Item], results: Mapping[str, set[tuple[str, bool]]]) -> tuple[Item, ...]:
     """The steps, each `when` all its equations and all its readers count; for any other reader it is 0."""
+    if not any(e.when for item in items for e in item.equations):
+        return tuple(items)
     needed: dict[str, set[tuple[str, bool]]] = {t: set(when) for t, when in results.items()}
     found: list[Item] = []
     for item in reversed(items):

@@ -30,7 +30,20 @@ from ..expr import (
     transform,
 )
 from ..expr.names import Names, fresh_letters
-from ..ir import Equation, Function, Role, Signs, Tensor, alive, names_of, on_demand, range_of, rewritten, spans
+from ..ir import (
+    Equation,
+    Function,
+    Role,
+    Signs,
+    Tensor,
+    alive,
+    names_of,
+    on_demand,
+    range_of,
+    recording,
+    rewritten,
+    spans,
+)
 from ..ops import OPS
 from ..ops.matrices import MATRICES, sizes
 from ..ops.row import unguarded
@@ -53,32 +66,42 @@ MORE = 1  # operations that a form of what is written in steps may take: q*log1p
 LARGE = 2_000  # operations; a longer straight line keeps its text, but for what is 0/0
 
 
-def stable(function: Function, searched: bool = True) -> Function:
+def stable(function: Function) -> Function:
     """Return an equal function in stable form, each value computed once.
 
     Equal reductions are one. The table of identities; exp(u) / sum exp(u) as exp(u - logsumexp u), log sum exp(u) as
     logsumexp u; a hoisted reduction that is only copied takes the name of the copy; what does not depend on all the
     indices of its equation, and calls a function, gets an equation of its own; so do the other
     results of a factorisation.
-
-    searched  whether other forms of what loses digits are looked for, beside those of the table
     """
+    return both_stable(function)[0]
+
+
+def both_stable(function: Function) -> tuple[Function, Function | None]:
+    """The same; and without the forms that a search found for what loses digits, beside those of the table, if it did.
+    Who records is told of the first alone."""
     if sum(size(e.body) for e in function.statements) > LARGE:
         filled = with_filled(function) if function.stabilize else function
-        return rewritten("removable singularities", function, filled)
-    for name, rewrite in _rewrites(function, searched):
-        function = rewritten(name, function, rewrite(function))
-    return function
+        return rewritten("removable singularities", function, filled), None
+    without: Function | None = None
+    for name, rewrite in _rewrites(function):
+        if without is not None:
+            with recording(False):
+                without = rewritten(name, without, rewrite(without))
+        before, function = function, rewritten(name, function, rewrite(function))
+        if name == SEARCHED and any(name in e.rewrites for e in function.statements):
+            without = before
+    return function, without
 
 
-def _rewrites(function: Function, searched: bool) -> Iterator[tuple[str, Callable[[Function], Function]]]:
+def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Function]]]:
     """What `stable` does, in order."""
     own = [*function.inputs, *(o.name for o in function.options)]
     yield "without conditions that always hold", _unconditional
     if function.stabilize:
         yield "in its domain", in_domain
         yield "powers beside equalities", with_powers_beside_ties
-        yield "in common exponentials", _each_node(by_exponentials)
+        yield "in common exponentials", _each(partial(transform, replace=by_exponentials, only={"exp"}))
         yield "stable form", _in_form(STABLE)
         yield "stable form in its domain", in_domain
     yield "constants in place", _constants
@@ -91,8 +114,7 @@ def _rewrites(function: Function, searched: bool) -> Iterator[tuple[str, Callabl
         yield "removable singularities", with_filled
         yield "formulas of operators", lambda f: replace(f, statements=tuple(with_plain_formulas(f.statements)))
         yield "scaled form", _in_form(SCALED)
-        if searched:
-            yield SEARCHED, _with_fewest_lost
+        yield SEARCHED, _with_fewest_lost
         yield "roots", _with_roots
     yield "copies under one name", _rename_copies
     yield "hoisted", _hoist

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from ..expr import (
@@ -16,7 +16,7 @@ from ..expr import (
     folded,
     is_double,
     is_exact,
-    postorder,
+    preorder,
     refs,
     substitute,
     value_of,
@@ -50,7 +50,7 @@ def with_numbers_joined(
         if number in UNITS or others or place in mine or found[place].reduce not in ("none", "sum"):
             continue
         changed = {place: rest} | {k: _joined(found[k].body, target, number, known) for k in mine}
-        fewer = sum(map(_numbers, changed.values())) < sum(_numbers(found[k].body) for k in changed)
+        fewer = sum(_numbers(body, {}) for body in changed.values()) < sum(_numbers(found[k].body, {}) for k in changed)
         if fewer and all(_reads_in_body(found[k], target) for k in mine):
             for k, body in changed.items():
                 found[k] = found[k].with_body(body)
@@ -62,7 +62,7 @@ def _with_one(e: Equation, known: dict[Expr, Multiple]) -> Equation:
     if e.matrix is not None or e.reduce not in ("none", "sum"):
         return e
     body = _product(*_split(e.body, known))
-    return e.with_body(body) if body is not e.body and _numbers(body) < _numbers(e.body) else e
+    return e.with_body(body) if body is not e.body and _numbers(body, known) < _numbers(e.body, known) else e
 
 
 def _reads_in_body(e: Equation, target: str) -> bool:
@@ -119,7 +119,12 @@ def _product(number: Fraction, rest: Expr) -> Expr:
     return found
 
 
-def _numbers(body: Expr) -> int:
-    """How many products with numbers there are, of which a sign is none."""
-    products = (n for n in postorder(body) if isinstance(n, Apply) and n.op in ("mul", "div"))
+def _numbers(body: Expr, known: Mapping[Expr, Multiple]) -> int:
+    """How many products with numbers there are, of which a sign is none; not inside of what is known to stay as it is,
+    which long formulas have in common."""
+
+    def below(node: Expr) -> Sequence[Expr]:
+        return () if node in known and known[node][1] is node else node.args
+
+    products = (n for n in preorder([body], below) if isinstance(n, Apply) and n.op in ("mul", "div"))
     return sum(any(isinstance(a, Const) and a.value not in UNITS for a in n.args) for n in products)

@@ -15,7 +15,7 @@ as a whole, it becomes one of u in the same way, or a form that does not cancel.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from fractions import Fraction
 from functools import cache
 from itertools import chain
@@ -49,7 +49,7 @@ from ..expr import (
     without_sign,
 )
 from ..expr.names import Names
-from ..ir import Divided, Equation, Function, Role, Tensor, names_of, range_of
+from ..ir import Divided, Equation, Function, Role, Tensor, names_of, range_of, reached
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, loses, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, X, coefficients, limit
 from ..ops import OPS
@@ -84,8 +84,15 @@ def with_filled(function: Function, only: Collection[str] = (), sharing: Collect
     only     in the equations of these tensors; all of them, if none is named
     sharing  tensors that have parts in common with others, whose sums stay as they are
     """
-    filled = _with_filled(function, only, sharing, lambda u: False)
-    return function if filled is function else _with_filled(function, only, sharing, Divided(filled))
+    asked: dict[Expr, None] = {}
+
+    def noted(u: Expr) -> bool:
+        asked[u] = None
+        return False
+
+    filled = _with_filled(function, only, sharing, noted)
+    divided = Divided(filled)
+    return _with_filled(function, only, sharing, divided) if any(map(divided, asked)) else filled
 
 
 def _with_filled(
@@ -94,6 +101,11 @@ def _with_filled(
     """never  whether something is 0 nowhere"""
     numbers = {o.name for o in function.options} | {d.name for d in function.dims}
     own = {} if only else function.elementwise
+    readers: dict[str, list[str]] = {name: [] for name in own}
+    for e in own.values():
+        for r in refs(e.body):
+            readers.setdefault(r.name, []).append(e.target)
+    calling = reached(readers, [name for name, e in own.items() if calls(e.body)])
     roots = {name: e for name, e in own.items() if isinstance(e.body, Apply) and e.body.op == "sqrt"}
     names = Names(names_of(function))
     squares: dict[str, Ref] = {}  # of the roots that are read as their squares
@@ -132,7 +144,7 @@ def _with_filled(
                 before.setdefault(e, []).append(parts[same][1])
             return parts[same][2]
 
-        return _Filling(numbers, square, never, meaning, part)(e.body, e.target not in sharing)
+        return _Filling(numbers, square, never, meaning, part, calling)(e.body, e.target not in sharing)
 
     bodies = {e: e.body if only and e.target not in only else filled_in(e) for e in function.statements}
     filling = _Filling(numbers, square, never)
@@ -182,6 +194,7 @@ class _Filling:
     never    whether what it is given is 0 nowhere
     meaning  what an element of a local is computed by
     part     a local of its own, by a name and what computes it
+    calling  the names of the locals that functions are called for
     """
 
     def __init__(
@@ -191,8 +204,10 @@ class _Filling:
         never: Callable[[Expr], bool] = lambda u: False,
         meaning: Callable[[Ref], Expr | None] = lambda r: None,
         part: Callable[[str, Expr], Expr] = lambda name, body: body,
+        calling: Set[str] = frozenset(),
     ) -> None:
         self.numbers, self.square, self.never, self.meaning, self.part = numbers, square, never, meaning, part
+        self.calling = calling
         self.further: dict[tuple[Expr, Expr | None], Expr] = {}
         self.constant: dict[Expr, bool] = {}
 
@@ -232,12 +247,17 @@ class _Filling:
 
         def whole(node: Expr) -> Expr | None:
             assert isinstance(node, Apply)
-            return next((f for way in ways if (f := way(node)) is not None), None)
+            mine = ways if self._calls(node) else [self._over]
+            return next((f for way in mine if (f := way(node)) is not None), None)
 
         def rebuilt(node: Expr) -> Expr:
-            return node if (found := self._sum(node)) is None else found
+            return node if not calls(node) or (found := self._sum(node)) is None else found
 
         return outermost(root, whole, rebuilt)
+
+    def _calls(self, node: Expr) -> bool:
+        """Whether functions are called for it: arithmetic and roots alone are nowhere smooth and 0/0."""
+        return calls(node) or not self.calling.isdisjoint(r.name for r in refs(node))
 
     def _variables(self, below: Sequence[Expr]) -> Iterator[Expr]:
         """What a formula with these denominators might be a function of, the smallest first."""
@@ -269,7 +289,7 @@ class _Filling:
         yield from [*inputs][:1] if len(inputs) == 1 else [*found][:CHOICES]
 
     def quotient(self, node: Expr) -> Expr | None:
-        if not isinstance(node, Apply):
+        if not isinstance(node, Apply) or not calls(node):
             return None
         found = self._product(node)
         return self._of_product(node) if found is None else found

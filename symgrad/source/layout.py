@@ -106,8 +106,8 @@ def _words(text: str) -> list[Piece]:
     pieces: list[Piece] = [first]
     before = first
     for word in words:
-        if word in _STRENGTHS:
-            pieces.append(Cut(_STRENGTHS[word]))
+        if word in _CUTS:
+            pieces.append(_CUTS[word])
         elif before.endswith("="):
             pieces.append(EQUALS)
         else:
@@ -117,12 +117,12 @@ def _words(text: str) -> list[Piece]:
     return pieces
 
 
-_STRENGTHS = {
-    **dict.fromkeys(["where", "when"], 0),
-    **dict.fromkeys(["&&", "||", "&", "|", "and", "or", "?"], 1),
-    **dict.fromkeys(["<", ">", "<=", ">=", "==", "!="], 2),
-    **dict.fromkeys(["+", "-"], 3),
-    **dict.fromkeys(["*", "/", "%", "//", ":"], 4),
+_CUTS = {
+    **dict.fromkeys(["where", "when"], Cut(0)),
+    **dict.fromkeys(["&&", "||", "&", "|", "and", "or", "?"], Cut(1)),
+    **dict.fromkeys(["<", ">", "<=", ">=", "==", "!="], Cut(2)),
+    **dict.fromkeys(["+", "-"], Cut(3)),
+    **dict.fromkeys(["*", "/", "%", "//", ":"], Cut(4)),
 }
 
 

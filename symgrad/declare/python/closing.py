@@ -160,7 +160,7 @@ def _measure(
         done[node.key] = (node.formals, ref(name, *places_of(node.shape)))
     names: dict[int, str] = {}
     for node in opened:
-        body = transform(resolve(node.body, done), _of_both)
+        body = transform(resolve(node.body, done), _of_both, {"given"})
         if node.over:
             fixed = dict(zip(axes_of(node.shape), node.shape, strict=True))
             fixed |= {i: e for i, e in known.items() if i in node.free or i in node.over}
@@ -170,7 +170,7 @@ def _measure(
         done[node.key] = (node.formals, body)
     target = draft.name_for("out")
     subscripts = [resolve(s, done) for s in term.subscripts]
-    body = transform(resolve(term.body, done), _of_both)
+    body = transform(resolve(term.body, done), _of_both, {"given"})
     draft.define(target, subscripts, body, term.extents, shape=term.shape, named=False)
     boxes: dict[str, dict[Index, Expr]] = {
         names[n.serial]: {i: e for i, e in n.over.items() if e is not None} for n in opened if n.over

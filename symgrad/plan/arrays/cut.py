@@ -15,9 +15,9 @@ from ...expr import (
     conjunction,
     operators,
     refs,
+    renewed,
     substitute,
     values,
-    with_args,
 )
 from ...expr.names import Names
 from ...ir import Dtype, Equation, Tensor, distinct, dtype_of_part
@@ -110,8 +110,8 @@ def _pieces(
         if (node, where) in pieces:
             short[node], length[node] = pieces[node, where], 0
             continue
-        small = with_args(node, [short[a] for a in node.args])
-        words = 1 + sum(length[a] for a in node.args)
+        small = renewed(node, short)
+        words = 1 + sum(map(length.__getitem__, node.args))
         alone = group.uses[node] > 1 or (words >= PIECE and node is not e.body)
         if alone and any(r.name in tensors for r in refs(small)):
             if where and any(_has_domain(n, tensors, harmless) for n in values(small)):

@@ -27,11 +27,14 @@ def size_names(program: Program) -> dict[str, str]:
     return names
 
 
-def flatten(program: Program, in_two: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> Program:
+def flatten(
+    program: Program, in_two: Mapping[str, tuple[str, str]] = MappingProxyType({}), equations: bool = True
+) -> Program:
     """The same program, every pack one axis under an index `b`.
 
-    in_two  the packs that are two axes, under `b` and `h`, and the names of their sizes: the last of a pack's axes is
-            the second one, and all before it are the first
+    equations  whether these are rewritten: who has the loops of one point asks how the tensors are laid out alone
+    in_two     the packs that are two axes, under `b` and `h`, and the names of their sizes: the last of a pack's axes
+               is the second one, and all before it are the first
     """
     packs = program.derivative.primal.packs
     if not packs:
@@ -41,7 +44,8 @@ def flatten(program: Program, in_two: Mapping[str, tuple[str, str]] = MappingPro
     for pack in packs:
         renamed[index(pack)] = fresh_index(taken, "b")
     put = substitution(renamed)
-    flat = _rebuilt(program, Rewriter(put).equation, lambda t: replace(t, shape=tuple(map(put, t.shape))), put)
+    rewrite = Rewriter(put).equation if equations else lambda e: e
+    flat = _rebuilt(program, rewrite, lambda t: replace(t, shape=tuple(map(put, t.shape))), put)
     for pack, (outer, inner) in in_two.items():
         i = renamed[index(pack)]
         assert isinstance(i, Index)
@@ -108,13 +112,14 @@ def pointwise(program: Program) -> Program | None:
             return None
         if t.name not in batched and t.role not in (Role.INPUT, Role.LOCAL):
             return None
-    for e in _equations(program):
-        if any(r.name in batched and r.subscripts[0] is not b for r in e.reads) or pack in refs(*e.expressions):
-            return None
-        counted = values(e.body, *e.conditions)
-        elsewhere = [s for r in e.reads for s in r.subscripts[r.name in batched :]]
-        if b in indices(*elsewhere) or b in counted:
-            return None
+    equations = _equations(program)
+    reads = {r for e in equations for r in e.reads}
+    if pack in reads or any(r.name in batched and r.subscripts[0] is not b for r in reads):
+        return None
+    elsewhere = [s for r in reads for s in r.subscripts[r.name in batched :]]
+    if b in indices(*elsewhere) or b in values(*(root for e in equations for root in (e.body, *e.conditions))):
+        return None
+    for e in equations:
         if e.target in batched and (e.subscripts[0] is not b or b in indices(*e.subscripts[1:])):
             return None
         if e.target not in batched and any(i is b for i, _ in e.box):

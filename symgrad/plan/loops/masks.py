@@ -23,7 +23,7 @@ def without_masks(block: Block, reach: Reach, safe: Callable[[Expr, Reach], bool
     """`block` with such scalars on no condition, if their values are `safe` to compute whatever holds."""
     changing = {r.name for n in walk(block) for r in stores(n)}
     readers: dict[str, list[Node]] = {}
-    for node in block:
+    for node in block if any(isinstance(n, Local) and _values(n.value) for n in block) else ():
         for name in {r.name for n in walk((node,)) for e in expressions(n) for r in refs(e)}:
             readers.setdefault(name, []).append(node)
     done: list[Node] = []

@@ -150,6 +150,8 @@ class _Use:
             while depth < min(len(place) - 1, len(shortest)) and place[depth] == shortest[depth]:
                 depth += 1
             shortest = shortest[:depth]
+            if not depth:
+                break
         return shortest
 
 

@@ -22,7 +22,7 @@ def length_of(node: Expr, lengths: Mapping[Expr, int]) -> int:
         return len(node.name)
     if isinstance(node, Apply):
         own = 2 + len(node.op) if is_call(node) else 3
-        return own + sum(lengths[a] for a in node.args)
+        return own + sum(map(lengths.__getitem__, node.args))
     return len(str(node))
 
 

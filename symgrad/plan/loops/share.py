@@ -11,7 +11,22 @@ from functools import partial
 from itertools import count
 from math import inf
 
-from ...expr import ZERO, Apply, Const, Expr, Index, Ref, folded, indices, postorder, preorder, ref, renewed, substitute
+from ...expr import (
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    folded,
+    indices,
+    postorder,
+    preorder,
+    ref,
+    refs,
+    renewed,
+    substitute,
+)
 from ...ir import Dtype, dtype_of, unconditional
 from ...ops import OPS
 from ...ops.naming import phrase, short
@@ -155,14 +170,15 @@ class _Names:
     def __init__(self, share: Share, block: Block, reach: Reach) -> None:
         self._share, self._reach = share, reach
         self._uses: dict[Expr, int] = {}
-        self._places: dict[Expr, set[int]] = {}  # 0 for those outside of conditions, or two others
+        self._places: dict[Expr, set[int]] = {}  # if there are conditions: 0 for those outside of them, or two others
         self._open: set[Expr] = set()  # evaluated whatever the conditions are
         self.place = 0  # of the statement that is looked at
-        self._changed: dict[Expr, float] = {}  # where in the block something that is read changes for the last time
+        self._changed: dict[Expr, float] = {}  # where in the block what is read changes for the last time, if it does
         self._names: dict[Expr, Expr] = {}
         self._lengths: dict[Expr, int] = {}
         self._new: list[Local] = []
         self._begins: set[Expr] = set()  # of sums
+        self._plain: set[Expr] = set()  # what is short, and nothing in which is read twice: written as it is
         self._passing = False  # whether a name was given to what the statement changes
         self.written: dict[Expr, Expr] = {}
         changes = dict[str, float]()
@@ -183,14 +199,22 @@ class _Names:
         for place, root in sites:
             roots.setdefault(place, []).append(root)
             self._uses[root.key] = self._uses.get(root.key, 0) + 1
-        for node in postorder(*(root for here in roots.values() for root in here)):
+        nodes = postorder(*(root for here in roots.values() for root in here))
+        for node in nodes:
             if node.key not in met:
                 met.add(node.key)
                 for a in node.args:
                     self._uses[a.key] = self._uses.get(a.key, 0) + 1
-            own = changes.get(node.name, 0) if isinstance(node, Ref) else 0
-            self._changed[node] = max([own, *map(self._changed.__getitem__, node.args)])
-        for place, here in roots.items():
+        for node in nodes:
+            length = self._lengths[node] = length_of(node, self._lengths)
+            if length <= LONG and self._plain.issuperset(node.args):
+                if not isinstance(node, Apply) or self._uses.get(node.key, 0) < 2:
+                    self._plain.add(node)
+        if any(r.name in changes for here in roots.values() for root in here for r in refs(root)):
+            for node in nodes:
+                own = changes.get(node.name, 0) if isinstance(node, Ref) else 0
+                self._changed[node] = max([own, *map(self._changed.__getitem__, node.args)])
+        for place, here in roots.items() if roots.keys() != {0} else ():
             stack = list(here)
             while stack:
                 node = stack.pop()
@@ -207,7 +231,7 @@ class _Names:
     def known_as(self, value: Expr, name: str) -> Expr:
         """`value`, which is about to get that name anyway."""
         written = self.of(value, named=True)
-        if isinstance(value, Apply) and self._changed[value] < self.place:
+        if isinstance(value, Apply) and self._changed.get(value, 0) < self.place:
             own = self._names.setdefault(value.key, ref(name))
             self.written[value] = own
             self._lengths[own] = length_of(own, self._lengths)
@@ -224,6 +248,9 @@ class _Names:
             node = stack[-1]
             if node in self.written:
                 stack.pop()
+                continue
+            if node in self._plain:
+                self.written[stack.pop()] = node
                 continue
             if node.key in self._names:
                 self.written[node] = self._names[node.key]
@@ -255,7 +282,7 @@ class _Names:
         self._new.append(local)
         name = self._names[node.key] = ref(local.name)
         self._lengths[name] = length_of(name, self._lengths)
-        self._passing |= self._changed[node] == self.place
+        self._passing |= self._changed.get(node) == self.place
         return name
 
     def forget(self) -> None:
@@ -271,7 +298,7 @@ class _Names:
         """A long sum with names for what it begins with, none of them for less than what is left."""
         begins: list[tuple[Expr, int]] = []  # with the characters of what follows
         begin = _begin(node)
-        while begin is not None and begin.key not in self._names:
+        while begin is not None and begin.key not in self._names and begin not in self._plain:
             begins.append((begin, length - self._lengths[self.written[begin]]))
             begin = _begin(begin)
         for begin, left in reversed(begins):
@@ -283,8 +310,10 @@ class _Names:
 
     def _twice(self, node: Apply, new: Expr, length: int) -> bool:
         """Whether `node` is needed here more than once, and worth a name."""
-        places = self._places.get(node.key, set())
-        if self._uses.get(node.key, 0) < 2 or 0 not in places and len(places) < 2:
+        if self._uses.get(node.key, 0) < 2:
+            return False
+        places = self._places.get(node.key)
+        if places is not None and 0 not in places and len(places) < 2:
             return False
         if isinstance(new, Const) or node.op == "neg" and (isinstance(new.args[0], Ref) or not new.args[0].args):
             return False
@@ -292,7 +321,7 @@ class _Names:
 
     def _allowed(self, node: Expr, inside: bool) -> bool:
         """What the statement itself changes may be read before it."""
-        settled = self._share._dtype(node) is Dtype.REAL and self._changed[node] < self.place + (not inside)
+        settled = self._share._dtype(node) is Dtype.REAL and self._changed.get(node, 0) < self.place + (not inside)
         return settled and (node in self._open or self._share._safe(node, self._reach))
 
 
