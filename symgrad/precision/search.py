@@ -113,7 +113,8 @@ def fewest(
     dear: tuple[Expr, float] | None = None,
 ) -> Expr:
     """That of several forms of `written` that loses fewest bits; the first where none is better, nor nearly as good and
-    shorter, or nothing tells. The `dear` one must save so many bits more."""
+    shorter, or nothing tells. One of half the length may lose a bit more. The `dear` one must save so many bits
+    more."""
     leaves = tuple(n for n in values(written) if isinstance(n, Ref))
     first = forms[0]
     if not known(written) or operations(written) > 3 * LARGE:
@@ -133,6 +134,8 @@ def fewest(
         lengths = [operations(f, search.free) for f in forms]
     least = min(costs)
     best = min((k for k, cost in enumerate(costs) if cost <= least + NEARLY), key=lambda k: (lengths[k], costs[k]))
+    short = (k for k, cost in enumerate(costs) if 2 * lengths[k] <= lengths[best] and cost <= costs[best] + GAIN)
+    best = min(short, key=lambda k: (lengths[k], costs[k]), default=best)
     return forms[best] if lengths[best] < lengths[0] or costs[best] < costs[0] - BETTER else first
 
 
