@@ -14,16 +14,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import Any
 
 from ..declare.text import read_formula
 from ..errors import SymgradError
-from ..evaluate import evaluate
 from ..expr import (
     ONE,
     ZERO,
@@ -49,23 +46,19 @@ from ..expr import (
 )
 from ..expr.nodes import OPPOSITE
 from ..expr.sizes import equal
-from ..ir import Dtype, Equation, Function, Interval, evaluated, negation, recurrent
-from ..later import mp, mpmath
+from ..ir import Dtype, Equation, Function, evaluated, negation, recurrent
+from ..later import mp
 from ..ops import OPS
 from ..records import dataclass, replace
 from .expansion import first_terms
+from .points import ZEROS, Point, Slopes, same
 
 BITS = 300
 POINTS = 12  # at which the pieces are compared
-ZEROS = 4  # at one of so many points about half of the numbers are 0
-STEPS = 40  # towards a point of an equality
 MISSED = 3  # points in a row from which none is found: each costs all the steps, at 300 bits
-SAME = 100  # bits that two values share that are equal
 NOWHERE = apply("log", -ONE)  # what stands for a local where nothing asked for it: it has no value
 
 PLACES = tuple(ref(f"#{k}") for k in range(4))  # what an operator is applied to, and its result
-
-Slopes = Callable[[Expr], list[tuple[Ref, Expr]]]  # of an expression, by what it reads
 
 
 def with_neighbours(function: Function, slopes: Slopes) -> Function:
@@ -102,11 +95,6 @@ def _is_equality(node: Expr, function: Function) -> bool:
     """Whether it compares data that is not equal but by chance."""
     tensors = [function.table[r.name] for r in refs(node) if r.name in function.table]
     return isinstance(node, Apply) and node.op in ("eq", "ne") and any(t.dtype == Dtype.REAL for t in tensors)
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two numbers are equal but for rounding."""
-    return bool(abs(a - b) <= mpmath.ldexp(max(abs(a), abs(b), 1), -SAME))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +175,11 @@ class _Pieces:
             return None
         failing: dict[Expr, None] = {}
         with mp.workprec(BITS):
-            if any(bool(_Point(k, self.function).value(asked)) == holds for k in range(POINTS) if k % ZEROS):
+            if any(bool(Point(k, self.function).value(asked)) == holds for k in range(POINTS) if k % ZEROS):
                 return None  # an equality that holds everywhere, or a test of something else
-            for same, _ in ties:
-                zeros, equals, missed = [self._spelled(d) for d in same], 0, 0
-                for point in (_Point(k, self.function) for k in range(POINTS)):
+            for tied, _ in ties:
+                zeros, equals, missed = [self._spelled(d) for d in tied], 0, 0
+                for point in (Point(k, self.function) for k in range(POINTS)):
                     if not point.moved_to(zeros, self.slopes):
                         missed += 1
                         if missed == MISSED and not equals:
@@ -204,7 +192,7 @@ class _Pieces:
                     failing.update(dict.fromkeys(lost))
                     if not lost:
                         b = point.value(two)
-                        if not mp.isfinite(b) or not _same(a, b):
+                        if not mp.isfinite(b) or not same(a, b):
                             return None
                         equals += 1
                 if not equals:
@@ -233,13 +221,13 @@ class _Pieces:
     def _agree(self, holds: Expr, thin: Expr, found: Sequence[Expr], zero: Expr) -> bool:
         """Whether a series has the value of the piece, and a slope, at points of an equality."""
         equals = 0
-        for point in (_Point(k, self.function) for k in range(POINTS)):
+        for point in (Point(k, self.function) for k in range(POINTS)):
             if point.moved_to([zero], self.slopes) and point.value(holds):
                 value, slope = map(point.value, found)
                 a = point.value(thin)
                 if mp.isnan(a):
                     continue
-                if not mp.isfinite(slope) or not _same(a, value):
+                if not mp.isfinite(slope) or not same(a, value):
                     return False
                 equals += 1
         return equals > 0
@@ -248,12 +236,12 @@ class _Pieces:
         """The whole number that an expression is at all points at which it has a value, if it is one; NaN if it has
         hardly any."""
         under = [*map(self._spelled, self.under)]
-        points = (_Point(k, self.function) for k in range(POINTS))
+        points = (Point(k, self.function) for k in range(POINTS))
         found = [v for p in points if all(map(p.value, under)) and mp.isfinite(v := p.value(node))]
         if len(found) < MISSED:
             return math.nan
         whole = mp.nint(found[0])
-        return Fraction(int(whole)) if all(_same(v, whole) for v in found) else None
+        return Fraction(int(whole)) if all(same(v, whole) for v in found) else None
 
     def _spelled(self, node: Expr, sums: bool = True) -> Expr:
         """The same in what is not computed elementwise, or as a sum: of which there are two terms."""
@@ -277,82 +265,6 @@ class _Pieces:
             return self._spelled(total(terms), sums)
 
         return transform(node, put)
-
-
-class _Point:
-    """Numbers for all that an expression may read, drawn as they are asked for."""
-
-    def __init__(self, seed: int, function: Function) -> None:
-        self.rng = random.Random(seed)
-        self.seed, self.function = seed, function
-        self.numbers: dict[tuple[str, tuple[int, ...]], Any] = {}
-        self.places: dict[str, int] = {}
-
-    def value(self, node: Expr) -> Any:
-        """NaN where it has none."""
-        for i in indices(node):
-            self.places.setdefault(i.name, 3 + 5 * len(self.places))
-        try:
-            return evaluate(node, self.places, self._element)
-        except (ZeroDivisionError, ValueError, OverflowError):
-            return mp.nan
-
-    def _element(self, name: str, subscripts: tuple[int, ...]) -> Any:
-        key = name, subscripts
-        if key not in self.numbers:
-            tensor = self.function.table.get(name)
-            options = {o.name: o.default for o in self.function.options}
-            if tensor is not None and tensor.dtype == Dtype.REAL:
-                some = self.rng.randrange(16, 256)
-                sign = self.rng.choice((1, -1)) if self.seed % 3 else 1
-                drawn = mpmath.mpf(0 if not self.seed % ZEROS and some % 2 else sign * some) / 64
-                self.numbers[key] = drawn if tensor.interval.holds(drawn) else _inside(tensor.interval, some)
-            else:
-                some = self.rng.randrange(2, 40)
-                self.numbers[key] = mpmath.mpf(some) / 16 if isinstance(options.get(name), float) else some
-        return self.numbers[key]
-
-    def moved_to(self, zeros: Sequence[Expr], slopes: Slopes) -> bool:
-        """Move the numbers until all of `zeros` are 0; whether that is found."""
-        return all(self._alone(d, slopes(d), zeros[:k]) for k, d in enumerate(zeros))
-
-    def _alone(self, d: Expr, slopes: Sequence[tuple[Ref, Expr]], before: Sequence[Expr]) -> bool:
-        """By one number in which it is linear; else by all, down the slope: of a sum of squares to its root. What was 0
-        `before` is so then."""
-        value, zeros = self.value(d), (d, *before)
-        for r, slope in slopes:
-            key = self._key(r)
-            step = self.value(slope)
-            if key in self.numbers and step and mp.isfinite(step):
-                own = self.numbers[key]
-                self.numbers[key] = own - value / step
-                if not any(map(self.value, zeros)):
-                    return True
-                self.numbers[key] = own
-        for _ in range(STEPS):
-            value, steps = self.value(d), [(self._key(r), self.value(slope)) for r, slope in slopes]
-            length = sum((s * s for _, s in steps), mpmath.mpf(0))
-            if not value or not length or not mp.isfinite(length):
-                break
-            for order in (2, 1):  # of the zero
-                moved = {k: mp.nint((self._element(*k) - order * value * s / length) * 2**40) / 2**40 for k, s in steps}
-                own, self.numbers = self.numbers, {**self.numbers, **moved}
-                if order == 1 or self.value(d) == 0:
-                    break
-                self.numbers = own
-        return not any(map(self.value, zeros))
-
-    def _key(self, r: Ref) -> tuple[str, tuple[int, ...]]:
-        return r.name, tuple(int(self.value(s)) for s in r.subscripts)
-
-
-def _inside(interval: Interval, some: int) -> Any:
-    """A number of an interval, for a number between 0 and 256."""
-    ends = interval.low, interval.high
-    low, high = (None if c is None else mpmath.mpf(c.value.numerator) / c.value.denominator for c in ends)
-    if low is not None and high is not None:
-        return low + (high - low) * some / 256
-    return high - mpmath.mpf(some) / 64 if low is None else low + mpmath.mpf(some) / 64
 
 
 def _opposite(condition: Expr) -> Expr:
