@@ -77,6 +77,23 @@ def test_nothing_overflows_before_the_gradient_does(text):
     assert lost < 5, where
 
 
+# values where exponentials leave the range of doubles
+VALUES = {
+    "(exp(x) - 1 - x)/(exp(x) + 1)": {-720.0: 719.0, 1e-9: 2.5e-19, 720.0: 1.0},
+    "(sinh(x) - x)/cosh(x)": {-720.0: -1.0, 1e-9: 1e-27 / 6, 720.0: 1.0},
+    "log(2 + exp(x))": {-720.0: np.log(2), 1e3: 1e3},
+    "exp(2*x)/(1 + exp(x))**2": {-400.0: 0.0, 720.0: 1.0},
+}
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_a_value_that_is_a_number_is_one(text):
+    f = sg.load(sg.parse(f"f(x) = {text}"), to="numpy", check=False)
+    with np.errstate(all="ignore"):
+        found = [f.forward(np.float64(x))[0] for x in VALUES[text]]
+    np.testing.assert_allclose(found, [*VALUES[text].values()], rtol=1e-8, atol=1e-300)
+
+
 @pytest.mark.parametrize("text", [t for t in LENGTHS if "/" not in t])
 def test_at_a_guard_the_gradient_is_what_it_was(text):
     """The form has been changed; the guard of the operator's row still stands, at the origin and on the axes."""

@@ -240,10 +240,27 @@ class _Filling:
                     return self._closed(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
         return None
 
+    def _over_function(self, node: Expr) -> Expr | None:
+        """A sum that cancels by a function of the same number, as a whole: both may leave the range of numbers, and
+        their quotient not, as (exp(x) - 1 - x)/(exp(x) + 1)."""
+        above, below = powers(node) if operator(node) == "div" else ([], [])
+        if not any(map(calls, below)):
+            return None
+        for f in above:
+            terms = terms_of(f) if operator(f) in ("add", "sub") and calls(f) else []
+            for u in self._arguments(terms):
+                body, parts = function_of(u, node), [function_of(u, t) for t, _ in terms]
+                if body is None or None in parts:
+                    continue
+                total = function_of(u, f)
+                if total is not None and cancels_at(total, tuple(b for b in parts if b is not None)) == ORIGIN:
+                    return self._of(body, u) if coefficients(body) is not None else None
+        return None
+
     def _singular(self, root: Expr, sums: bool) -> Expr:
         ways = [self._logarithm, self._product, self._over, self._of_product, self._of_difference]
         ways += [self._root, self._guarded]
-        ways += [self._cancelling] if sums else []
+        ways += [self._cancelling, self._over_function] if sums else []
 
         def whole(node: Expr) -> Expr | None:
             assert isinstance(node, Apply)
