@@ -37,6 +37,7 @@ from .ops.primitive import assumed_in
 from .plan import Beside, Program
 from .programs import planned
 from .records import dataclass, replace
+from .source.layout import listed
 
 if TYPE_CHECKING:
     from .verify import Losses, Report
@@ -338,7 +339,7 @@ def _backend(to: str, options: Mapping[str, Any]) -> tuple[Backend, tuple[str, .
         raise TargetError(f"{to!r} is no language that symgrad prints; choose from {', '.join(BACKENDS)}.")
     for option in options:
         if name not in takers(option):
-            said = f"{option} is an option of {' and '.join(takers(option))}, and {to} has none such."
+            said = f"{option} is an option of {listed(takers(option))}, and {to} has none such."
             raise TargetError(f"{said} {BACKENDS[name].instead.get(option, '')}".strip())
     return asked(name, options), tuple(chosen.split("+")) if chosen else ()
 

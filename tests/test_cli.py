@@ -236,7 +236,7 @@ def test_mistakes_are_one_message(command, target, said):
         (("generate", SQUARES, "--lapack"), "--lapack is an option of c. Add c to --to."),
         (
             ("generate", SQUARES, "--wrt", "x", "--to", "scipy"),
-            "--wrt is an option of numpy and c and torch and jax. Add numpy to --to. scipy: The unknown is named with "
+            "--wrt is an option of numpy, c, torch and jax. Add numpy to --to. scipy: The unknown is named with "
             "the language, as in --to scipy:w+b.",
         ),
     ],

@@ -13,6 +13,7 @@ from ..backends import BACKENDS, OPTIONS, takers
 from ..backends.options import flag
 from ..errors import TargetError
 from ..records import dataclass
+from ..source.layout import listed
 
 WORDS = "symgrad.words"  # of the command line, in the meta of a context
 
@@ -76,6 +77,6 @@ def refuse_unused(ways: Mapping[str, Any], languages: tuple[str, ...], where: st
     asked = {name.partition(":")[0]: None for name in languages}
     for way in ways:
         if not asked.keys() & {*takers(way)}:
-            said = [f"{flag(way)} is an option of {' and '.join(takers(way))}. Add {takers(way)[0]} to --to."]
+            said = [f"{flag(way)} is an option of {listed(takers(way))}. Add {takers(way)[0]} to --to."]
             said += [f"{n}: {BACKENDS[n].instead[way]}" for n in asked if way in BACKENDS[n].instead]
             raise TargetError(where + " ".join(said))
