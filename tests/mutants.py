@@ -86,6 +86,12 @@ SAME = (
         r"",
         "torch drops a gradient that it did not ask for, and calls no backward where it asks for none",
     ),
+    (
+        r"torch|torch_c",
+        r"custom_vjp",
+        r"needs_input_grad\[\d\] else ",
+        "torch calls no backward where it asks for no gradient, as of the only input that has one",
+    ),
     (r"torch", r"keepdims too many", r"grad_", "torch adds up a gradient that broadcasts to the shape of its input"),
     (r"torch", r"autocast", r"", "autocast knows none of the functions that are called there"),
     (r"torch|jax", r"an option baked in", r"^ways = ", "the function is called with that value alone"),
