@@ -55,8 +55,6 @@ def first_terms(root: Expr, of: Ref, near: Expr, count: int, number: Number) -> 
     number  the number that an expression is wherever it has a value; None if it is no constant, NaN if it has none
     """
     for length in LENGTHS:
-        if length < count:
-            continue
         try:
             found = _Expansion(of, near, length, number).series(root)
         except _TooShort:

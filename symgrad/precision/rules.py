@@ -134,8 +134,6 @@ exp(a)/(1 + exp(a)) -> sigmoid(a)
 exp(a)/(1 + exp(a))**2 -> sigmoid(a)*sigmoid(-a)
 exp(a)/(exp(a) + exp(b)) -> sigmoid(a - b)
 1 - sigmoid(a) -> sigmoid(-a)
-sigmoid(a) + sigmoid(-a) -> 1
-1/(1 + exp(a)) + 1/(1 + exp(-a)) -> 1
 2*sigmoid(a) - 1 -> tanh(a/2)
 exp(-a)*sigmoid(a) -> sigmoid(-a)
 a**b/(1 + a**b) -> sigmoid(b*log(a)) [symbolic b]

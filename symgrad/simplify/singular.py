@@ -51,7 +51,7 @@ from ..expr import (
 from ..expr.names import Names
 from ..ir import Divided, Equation, Function, Role, Tensor, names_of, range_of, reached
 from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, loses, removable_at
-from ..numerics.taylor import ORIGIN, ROOT, X, coefficients, limit
+from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
 from ..ops.row import unguarded
 from ..precision import better
@@ -228,34 +228,33 @@ class _Filling:
 
     def _cancelling(self, node: Expr) -> Expr | None:
         """A sum that cancels, as a whole: exp(x) - 1 - x."""
-        terms = terms_of(node) if operator(node) in ("add", "sub") else []
-        if len(terms) < 2 or not any(calls(t) for t, _ in terms):
-            return None
-        for u in self._arguments(terms):
-            parts = [(b, sign) for t, sign in terms if (b := function_of(u, gathered(u, t))) is not None]
-            if len(parts) == len(terms):
-                body = signed_total(parts)
-                place = cancels_at(body, tuple(b for b, _ in parts))
-                if place is not None:
-                    return self._closed(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
+        for u, body, place in self._cancelled(node):
+            return self._closed(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
         return None
 
     def _over_function(self, node: Expr) -> Expr | None:
         """A sum that cancels by a function of the same number, as a whole: both may leave the range of numbers, and
         their quotient not, as (exp(x) - 1 - x)/(exp(x) + 1)."""
         above, below = powers(node) if operator(node) == "div" else ([], [])
-        if not any(map(calls, below)):
-            return None
-        for f in above:
-            terms = terms_of(f) if operator(f) in ("add", "sub") and calls(f) else []
-            for u in self._arguments(terms):
-                body, parts = function_of(u, node), [function_of(u, t) for t, _ in terms]
-                if body is None or None in parts:
-                    continue
-                total = function_of(u, f)
-                if total is not None and cancels_at(total, tuple(b for b in parts if b is not None)) == ORIGIN:
-                    return self._of(body, u) if coefficients(body) is not None else None
+        for f in above if any(map(calls, below)) else ():
+            for u, _, place in self._cancelled(f):
+                whole = function_of(u, node)
+                if whole is not None and place == ORIGIN and coefficients(whole) is not None:
+                    return self._of(whole, u)
         return None
+
+    def _cancelled(self, node: Expr) -> Iterator[tuple[Expr, Expr, Place]]:
+        """What a sum is a function of, as which, and where it cancels."""
+        terms = terms_of(node) if operator(node) in ("add", "sub") else []
+        if len(terms) < 2 or not any(calls(t) for t, _ in terms):
+            return
+        for u in self._arguments(terms):
+            parts = [(b, sign) for t, sign in terms if (b := function_of(u, gathered(u, t))) is not None]
+            if len(parts) == len(terms):
+                body = signed_total(parts)
+                place = cancels_at(body, tuple(b for b, _ in parts))
+                if place is not None:
+                    yield u, body, place
 
     def _singular(self, root: Expr, sums: bool) -> Expr:
         ways = [self._logarithm, self._product, self._over, self._of_product, self._of_difference]
