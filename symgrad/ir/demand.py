@@ -47,14 +47,16 @@ def on_demand(
     sloped  the function that the derivative is taken of: what reads a local there needs it, too
     chosen  says which locals these are, where it is not that an operator has a domain
     """
-    wanted = chosen or (lambda e: may_fail(e, function.table))
+    wanted = {e for e in function.statements if (may_fail(e, function.table) if chosen is None else chosen(e))}
+    if not wanted:
+        return function
     statements: list[Equation] = []
     partial: set[str] = set()
     sloped = sloped or function
     read = {r.name for e in sloped.statements for r in e.reads}
     for (e, needed), (_, wider) in reversed(list(zip(_needed(function), _needed(sloped), strict=True))):
         needed = wider if e.target in read else needed
-        if needed and (wanted(e) or any(r.name in partial for r in e.reads)):
+        if needed and (e in wanted or any(r.name in partial for r in e.reads)):
             e = replace(e, where=conjunction([*e.conditions, *needed]))
             partial.add(e.target)
         statements.append(e)

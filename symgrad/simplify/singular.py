@@ -50,7 +50,7 @@ from ..expr import (
 )
 from ..expr.names import Names
 from ..ir import Divided, Equation, Function, Role, Tensor, names_of, range_of, reached
-from ..numerics.removable import cancels, cancels_at, filled, is_plain, is_removable, loses, removable_at
+from ..numerics.removable import cancels, cancels_at, filled, has_series, is_plain, is_removable, loses, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
 from ..ops.row import unguarded
@@ -229,14 +229,18 @@ class _Filling:
     def _cancelling(self, node: Expr) -> Expr | None:
         """A sum that cancels, as a whole: exp(x) - 1 - x."""
         for u, body, place in self._cancelled(node):
-            return self._closed(body, u) if place == ORIGIN else apply(filled(body, place=place), u)
+            if place == ORIGIN:
+                found = self._closed(body, u)
+            else:
+                found = apply(filled(body, place=place), u) if has_series(body, place) else None
+            if found is not None:
+                return found
         return None
 
-    def _over_function(self, node: Expr) -> Expr | None:
+    def _over_function(self, node: Apply, above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
         """A sum that cancels by a function of the same number, as a whole: both may leave the range of numbers, and
         their quotient not, as (exp(x) - 1 - x)/(exp(x) + 1)."""
-        above, below = powers(node) if operator(node) == "div" else ([], [])
-        for f in above if any(map(calls, below)) else ():
+        for f in above if node.op == "div" and any(map(calls, below)) else ():
             for u, _, place in self._cancelled(f):
                 whole = function_of(u, node)
                 if whole is not None and place == ORIGIN and coefficients(whole) is not None:
@@ -257,14 +261,19 @@ class _Filling:
                     yield u, body, place
 
     def _singular(self, root: Expr, sums: bool) -> Expr:
-        ways = [self._logarithm, self._product, self._over, self._of_product, self._of_difference]
-        ways += [self._root, self._guarded]
-        ways += [self._cancelling, self._over_function] if sums else []
+        ways = [self._logarithm, self._root, self._guarded, *([self._cancelling] if sums else [])]
+        of_quotients = [self._product, self._over, self._of_product, self._of_difference]
+        of_quotients += [self._over_function] if sums else []
 
         def whole(node: Expr) -> Expr | None:
             assert isinstance(node, Apply)
-            mine = ways if self._calls(node) else [self._over]
-            return next((f for way in mine if (f := way(node)) is not None), None)
+            above, below = powers(node)
+            if not below:
+                tried = (way(node) for way in ways if self._calls(node))
+            else:
+                mine = of_quotients if self._calls(node) else [self._over]
+                tried = (way(node, above, below) for way in mine)
+            return next((f for f in tried if f is not None), None)
 
         def rebuilt(node: Expr) -> Expr:
             return node if not calls(node) or (found := self._sum(node)) is None else found
@@ -307,13 +316,13 @@ class _Filling:
     def quotient(self, node: Expr) -> Expr | None:
         if not isinstance(node, Apply) or not calls(node):
             return None
-        found = self._product(node)
-        return self._of_product(node) if found is None else found
+        sides = powers(node)
+        found = self._product(node, *sides)
+        return self._of_product(node, *sides) if found is None else found
 
-    def _of_product(self, node: Apply) -> Expr | None:
+    def _of_product(self, node: Apply, above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
         """A quotient by factors of what a function above the line is called with: sin(w*t)/w is t*(sin(w*t)/(w*t))."""
-        above, below = powers(node)
-        if not below or all(map(self._is_number, below)):
+        if all(map(self._is_number, below)):
             return None
         called = (n for f in above for n in postorder(f) if isinstance(n, Apply) and OPS[n.op].smooth)
         signed = dict.fromkeys(a for n in called for a in n.args if operator(without_sign(a)[0]) == "mul")
@@ -337,10 +346,9 @@ class _Filling:
             return -found if negative and k % 2 else found
         return None
 
-    def _of_difference(self, node: Apply) -> Expr | None:
+    def _of_difference(self, node: Apply, above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
         """(sin(a) - sin(b))/(a - b) as cos((a + b)/2) times a filled function of a - b."""
-        above, below = powers(node)
-        for f in above if below and not all(map(self._is_number, below)) else ():
+        for f in above if not all(map(self._is_number, below)) else ():
             for row in DIFFERENCES if operator(f) == "sub" else ():
                 found = match(row.before, f, VARIABLES)
                 if found is None:
@@ -361,16 +369,13 @@ class _Filling:
         own = not isinstance(node, Ref) or node.name in self.numbers
         return own and all(self.constant[a] for a in node.args)
 
-    def _product(self, node: Apply) -> Expr | None:
+    def _product(self, node: Apply, above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
         """A quotient as a filled function times what does not depend on its variable."""
-        above, below = powers(node)
-        if not below:
-            return None
         ways: list[tuple[Expr, Expr, list[Expr], list[Expr]]] = []
-        for u in self._variables([*below, *divisors(node)]):
-            above, below = powers(node)
-            gather(below, u)
-            mine = [(f, self._function(u, f)) for f in above], [(f, self._function(u, f)) for f in below]
+        for u in self._variables([*below, *divisors(node)]) if below else ():
+            under = [*below]
+            gather(under, u)
+            mine = [(f, self._function(u, f)) for f in above], [(f, self._function(u, f)) for f in under]
             upper, lower = ([b for _, b in side if b is not None and X in postorder(b)] for side in mine)
             if upper and lower:
                 rest_above, rest_below = ([f for f, b in side if b is None or X not in postorder(b)] for side in mine)
@@ -403,10 +408,9 @@ class _Filling:
             return None
         return apply(filled(composed, place=place), inner.args[0])
 
-    def _over(self, node: Apply) -> Expr | None:
+    def _over(self, node: Apply, above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
         """(sin(t) + k*t**3)/t, and s/t where s is a local that is computed so: each term is a filled function."""
-        above, below = powers(node)
-        for u in self._variables(below) if below else ():
+        for u in self._variables(below):
             rest = [b for f in below for b in repeated(f)]
             k = rest.count(u)
             found = self._divided(fraction(above, []), u, k) if k and not self.never(u) else None
@@ -477,12 +481,14 @@ class _Filling:
             return apply(filled(inner), square)
         return apply(filled(body), u)
 
-    def _closed(self, body: Expr, u: Expr) -> Expr:
-        """A sum in a form that does not cancel, and else filled in the form that loses least."""
+    def _closed(self, body: Expr, u: Expr) -> Expr | None:
+        """A sum in a form that does not cancel, and else filled in the form that loses least, where it has series."""
         found = better(body)
         if found is None or any(operator(n) == "select" for n in postorder(found)):
-            return self._of(body, u)
-        return substitute(found, {X: u}) if is_plain(found) else self._of(found, u)
+            found = body
+        elif is_plain(found):
+            return substitute(found, {X: u})
+        return self._of(found, u) if has_series(body) else None
 
     def _root(self, node: Apply) -> Expr | None:
         """cos(sqrt(s)) and the like as a function of s."""
@@ -516,8 +522,8 @@ class _Filling:
             parts = [(b, sign) for t, sign in terms if (b := function_of(u, gathered(u, t))) is not None]
             if len(parts) == len(terms):
                 body = signed_total(parts)
-                if cancels(body, tuple(b for b, _ in parts)):
-                    return self._closed(body, u)
+                if cancels(body, tuple(b for b, _ in parts)) and (closed := self._closed(body, u)) is not None:
+                    return closed
         terms = [part for t, sign in terms for part in distributed(t, sign)]
         groups = self._with_poles(terms)
 
