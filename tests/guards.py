@@ -158,6 +158,28 @@ GUARDED = {
         {"g": np.array(1.0), "r": np.array(1.0), "n": np.array(3.0)},
         {"g": np.array(0.75), "r": np.array(-1.5), "n": np.array(0.5)},
     ),
+    "a mean of many powers": (
+        "f(x[n], r) = where(r == 0, exp(sum[i](log(x[i]))/n), (sum[i](x[i]**r)/n)**(1/r)) for x > 0",
+        {"x": np.exp([0.0, 2]), "r": np.array(0.0)},
+        {"x": np.exp([1.0, -1]) / 2, "r": np.array(np.e / 2)},
+    ),
+    "the mean of many, by exponentials": (
+        "f(x[n], b) = where(b == 0, sum[i](x[i])/n, log(sum[i](exp(b*x[i]))/n)/b)",
+        {"x": np.array([1.0, 3]), "b": np.array(0.0)},
+        {"x": np.array([0.5, 0.5]), "b": np.array(0.5)},
+    ),
+    "an entropy, of shares": (
+        "f(w[n], q): s = sum[j](w[j]); p[i] = w[i]/s;"
+        "out = where(q == 1, -sum[i](p[i]*log(p[i])), (1 - sum[i](p[i]**q))/(q - 1)) for w > 0",
+        {"w": np.array([1.0, 3]), "q": np.array(1.0)},
+        {"w": np.log(3) * np.array([0.1875, -0.0625]), "q": -(np.log(4) ** 2 + 3 * np.log(0.75) ** 2) / 8},
+    ),
+    "means of rows": (
+        "f(x[m,n], r[m])[i] = where(r[i] == 0, exp(sum[j](log(x[i,j]))/n), (sum[j](x[i,j]**r[i])/n)**(1/r[i]))"
+        " for x > 0",
+        {"x": np.exp([[0.0, 2], [0.0, 0]]), "r": np.array([0.0, 1])},
+        {"x": np.stack([np.exp([1.0, -1]) / 2, [1.0, 1]]), "r": np.array([np.e / 2, 0])},
+    ),
     "equal by chance": (
         "f(w[n], x[n], y[n])[i] = where(w[i] == 0, x[i]**2, y[i])",
         {"w": ZERO, "x": ONES, "y": ONES},

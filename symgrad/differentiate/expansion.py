@@ -7,7 +7,7 @@ A series is computed term by term, as truncated Laurent series are. Whether a co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, Ref, apply, const, is_exact, refs, select, substitute, total
@@ -20,6 +20,20 @@ from .chain import slopes
 LENGTHS = (2, 3, 4, 6, 8)  # coefficients that are computed, until enough are left: each 0/0 takes some
 
 Number = Callable[[Expr], Fraction | float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What an element that is read is the sum of, or the logarithm of the sum; and the sum of something else in its
+    place."""
+
+    body: Expr
+    is_logarithm: bool
+    of: Callable[[Expr], Expr]
+
+
+def _is_condition(node: Expr) -> bool:
+    return isinstance(node, Apply) and OPS[node.op].result == "bool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +61,24 @@ class _TooShort(Exception):
     """All coefficients that are known are 0."""
 
 
-def first_terms(root: Expr, of: Ref, near: Expr, count: int, number: Number) -> Sequence[Expr] | None:
+def first_terms(
+    root: Expr, of: Ref, near: Expr, count: int, number: Number, sums: Mapping[Ref, Sum]
+) -> Sequence[Expr] | None:
     """The coefficients of 1, d, d**2, ... in `root`, d being `of - near`; None if it has others, or none is found.
 
     of      what the expression is a function of
     near    its value, which does not depend on it
     number  the number that an expression is wherever it has a value; None if it is no constant, NaN if it has none
+    sums    what is read that depends on `of`, too, each after those that it reads
     """
     for length in LENGTHS:
         try:
-            found = _Expansion(of, near, length, number).series(root)
+            found = _Expansion(of, near, length, number, sums).series(root)
         except _TooShort:
             continue
         except _Unknown:
             return None
-        if found.order < 0:
+        if found.order < 0 and found.coefficients[0] is not ZERO:
             return None
         if found.end >= count:
             return [found.at(k) for k in range(count)]
@@ -71,19 +88,26 @@ def first_terms(root: Expr, of: Ref, near: Expr, count: int, number: Number) -> 
 class _Expansion:
     """Series of a length, of the nodes of an expression."""
 
-    def __init__(self, of: Ref, near: Expr, length: int, number: Number) -> None:
-        self.of, self.near, self.length, self.number = of, near, length, number
+    def __init__(self, of: Ref, near: Expr, length: int, number: Number, sums: Mapping[Ref, Sum]) -> None:
+        self.of, self.near, self.length, self.number, self.sums = of, near, length, number, sums
+        self.moving = {of, *sums}
         self.done: dict[Expr, _Series] = {}
 
+    def moves(self, node: Expr) -> bool:
+        return not self.moving.isdisjoint(refs(node))
+
     def series(self, root: Expr) -> _Series:
-        for node in nodes_of(root):
-            self.done[node] = self._of(node)
+        for node in nodes_of(root, closed=_is_condition):
+            if node not in self.done and not _is_condition(node):
+                self.done[node] = self._of(node)
         return self.done[root]
 
     def _of(self, node: Expr) -> _Series:
         if node is self.of:
             return self._trimmed(0, [self.near, ONE])
-        if self.of not in refs(node):
+        if isinstance(node, Ref) and node in self.sums:
+            return self._summed(self.sums[node])
+        if not self.moves(node):
             return self._trimmed(0, [node])
         assert isinstance(node, Apply)
         args = [self.done[a] for a in node.args if a in self.done]
@@ -100,10 +124,10 @@ class _Expansion:
                 return self._quotient(*args)
             case "pow":
                 return self._power(node, *args)
-            case "select" if self.of not in refs(node.args[0]):
-                return self._choice(node.args[0], *(self.done[a] for a in node.args[1:]))
+            case "select":
+                return self._choice(*node.args)
         row = OPS[node.op]
-        moving = [k for k, a in enumerate(node.args) if self.of in refs(a)]
+        moving = [k for k, a in enumerate(node.args) if self.moves(a)]
         if len(moving) != 1 or row.derivative is None or row.kinks:
             raise _Unknown
         outer = apply(node.op, *(ARGUMENT if k in moving else a for k, a in enumerate(node.args)))
@@ -156,7 +180,7 @@ class _Expansion:
 
     def _power(self, node: Apply, *args: _Series) -> _Series:
         base, exponent = node.args
-        if self.of in refs(exponent):
+        if self.moves(exponent):
             power = self._product(args[-1], self._composed(apply("log", ARGUMENT), self.done[base]))
             return self._composed(apply("exp", ARGUMENT), power)
         k = value_of(exponent) if is_exact(exponent) else None
@@ -168,9 +192,34 @@ class _Expansion:
             return found if k >= 0 else self._quotient(one, found)
         return self._composed(ARGUMENT**exponent, self.done[base])
 
-    def _choice(self, condition: Expr, a: _Series, b: _Series) -> _Series:
+    def _choice(self, condition: Expr, then: Expr, otherwise: Expr) -> _Series:
+        a, b = self.done[then], self.done[otherwise]
+        if self.moves(condition):
+            holds = self._holds(condition)
+            if holds is None:
+                raise _Unknown
+            return a if holds else b
         start, end = min(a.order, b.order), min(a.end, b.end)
         return self._cut(start, [select(condition, a.at(k), b.at(k)) for k in range(start, end)])
+
+    def _holds(self, condition: Expr) -> bool | None:
+        """Whether a condition holds beside the value; None if nothing tells."""
+        op, args = (condition.op, condition.args) if isinstance(condition, Apply) else ("", ())
+        if op == "not":
+            inner = self._holds(args[0])
+            return None if inner is None else not inner
+        if op in ("and", "or"):
+            each = [*map(self._holds, args)]
+            return (op == "or") if (op == "or") in each else None if None in each else op == "and"
+        if op in ("eq", "ne") and self.moves(condition):
+            apart = self.series(args[0] - args[1])
+            return None if apart.coefficients[0] is ZERO else op == "ne"
+        return None
+
+    def _summed(self, some: Sum) -> _Series:
+        inner = self.series(apply("exp", some.body) if some.is_logarithm else some.body)
+        found = self._cut(inner.order, [some.of(c) for c in inner.coefficients])
+        return self._composed(apply("log", ARGUMENT), found) if some.is_logarithm else found
 
     def _composed(self, outer: Expr, inner: _Series) -> _Series:
         """A function of ARGUMENT, of a series that has a value."""

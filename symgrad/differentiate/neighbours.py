@@ -27,10 +27,8 @@ from ..expr import (
     Apply,
     Const,
     Expr,
-    Ref,
     apply,
     conjunction,
-    index,
     indices,
     is_exact,
     operators,
@@ -40,23 +38,21 @@ from ..expr import (
     renewed,
     select,
     substitute,
-    total,
-    transform,
     value_of,
 )
+from ..expr.names import Names
 from ..expr.nodes import OPPOSITE
-from ..expr.sizes import equal
-from ..ir import Dtype, Equation, Function, evaluated, negation, recurrent
+from ..ir import Equation, Function, Tensor, evaluated, names_of, negation
 from ..later import mp
 from ..ops import OPS
 from ..records import dataclass, replace
 from .expansion import first_terms
 from .points import ZEROS, Point, Slopes, same
+from .spelling import TERMS, Spelling, is_equality, is_thin
 
 BITS = 300
 POINTS = 12  # at which the pieces are compared
 MISSED = 3  # points in a row from which none is found: each costs all the steps, at 300 bits
-NOWHERE = apply("log", -ONE)  # what stands for a local where nothing asked for it: it has no value
 
 PLACES = tuple(ref(f"#{k}") for k in range(4))  # what an operator is applied to, and its result
 
@@ -66,35 +62,43 @@ def with_neighbours(function: Function, slopes: Slopes) -> Function:
     an equality of data that has the value of its neighbour is the neighbour.
 
     slopes  the derivative of an expression in what it reads
+
+    Where a slope takes sums that the function has not, locals of their own compute them.
     """
+    if not any(_choices(e, function) for e in function.statements):
+        return function
+    names = Names(names_of(function))
+    tensors, statements = list(function.tensors), list[Equation]()
+    for e in function.statements:
+        spelling = Spelling(function, e, names)
+        new = _rewritten(e, spelling, slopes) if _choices(e, function) else e
+        added = spelling.equations()
+        tensors += (Tensor(own.target, tuple(extent for _, extent in own.shown)) for own in added)
+        statements += (*added, new)
+    return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
-    def rewritten(e: Equation) -> Equation:
-        if "select" not in operators(e.body):
-            return e
-        under = evaluated([(e.body, ())], cases=1)
-        done: dict[Expr, Expr] = {}
-        for node in postorder(e.body):
-            new = renewed(node, done)
-            if isinstance(new, Apply) and is_choice_by_equality(new, function):
-                (conditions,) = under[node]
-                new = _Pieces(new, e, function, slopes, conditions).joined()
-            done[node] = new
-        return e.with_body(done[e.body])
 
-    return replace(function, statements=tuple(map(rewritten, function.statements)))
+def _choices(e: Equation, function: Function) -> bool:
+    return "select" in operators(e.body) and any(is_choice_by_equality(n, function) for n in postorder(e.body))
+
+
+def _rewritten(e: Equation, spelling: Spelling, slopes: Slopes) -> Equation:
+    under = evaluated([(e.body, ())], cases=1)
+    done: dict[Expr, Expr] = {}
+    for node in postorder(e.body):
+        new = renewed(node, done)
+        if isinstance(new, Apply) and is_choice_by_equality(new, spelling.function):
+            (conditions,) = under[node]
+            new = _Pieces(new, spelling, slopes, conditions).joined()
+        done[node] = new
+    return e.with_body(done[e.body])
 
 
 def is_choice_by_equality(node: Expr, function: Function) -> bool:
     """Whether it is a `where` that asks whether data is equal, among other things."""
     if not (isinstance(node, Apply) and node.op == "select"):
         return False
-    return any(_is_equality(n, function) for n in postorder(node.args[0]))
-
-
-def _is_equality(node: Expr, function: Function) -> bool:
-    """Whether it compares data that is not equal but by chance."""
-    tensors = [function.table[r.name] for r in refs(node) if r.name in function.table]
-    return isinstance(node, Apply) and node.op in ("eq", "ne") and any(t.dtype == Dtype.REAL for t in tensors)
+    return any(is_equality(n, function) for n in postorder(node.args[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +106,24 @@ class _Pieces:
     """One `where` in the body of an equation, and the conditions under which it is evaluated."""
 
     node: Apply
-    e: Equation
-    function: Function
+    spelling: Spelling
     slopes: Slopes
     under: Sequence[Expr]
+
+    @property
+    def function(self) -> Function:
+        return self.spelling.function
 
     def joined(self) -> Expr:
         """The neighbour where it has a value, if it has that of the piece under the equality; else the `where`."""
         condition, *pieces = self.node.args
         for holds, (thin, other) in ((True, pieces), (False, pieces[::-1])):
-            if self._is_thin(condition, holds):
+            if is_thin(condition, holds, self.function):
                 tie = condition if holds else _opposite(condition)
                 ties = self._ties(condition, holds)
                 needed = self._lacking(condition, holds, thin, other, ties)
-                if needed is None or not {i for c in needed for i in indices(c)} <= {i for i, _ in self.e.box}:
+                own = {i for i, _ in self.spelling.reader.box}
+                if needed is None or not {i for c in needed for i in indices(c)} <= own:
                     series = self._series(tie, thin, other, ties)
                     return self._in_parts(tie, thin, other) if series is None else select(tie, series, other)
                 if not needed:
@@ -136,19 +144,6 @@ class _Pieces:
         found = [replace(self, node=way).joined() if isinstance(way, Apply) else way for way in ways]
         return found[1] if found[0] is other else found[0] if found[1] is other else self.node
 
-    def _is_thin(self, condition: Expr, holds: bool) -> bool:
-        """Whether it takes an equality of data for a condition to hold, in each way in which it can.
-
-        Asked before `_ties`, which has all the ways: of conditions of conditions there are exponentially many.
-        """
-        op, args = (condition.op, condition.args) if isinstance(condition, Apply) else ("", ())
-        if op == "not":
-            return self._is_thin(args[0], not holds)
-        if op in ("and", "or"):
-            each = (self._is_thin(a, holds) for a in args)
-            return all(each) if (op == "or") == holds else any(each)
-        return _is_equality(condition, self.function) and (op == "eq") == holds
-
     def _ties(self, condition: Expr, holds: bool) -> list[tuple[list[Expr], list[Expr]]]:
         """The ways in which a condition holds: what is 0 then, and what else must hold."""
         op, args = (condition.op, condition.args) if isinstance(condition, Apply) else ("", ())
@@ -159,7 +154,7 @@ class _Pieces:
             if (op == "or") == holds:
                 return [*one, *two]
             return [([*a, *b], [*c, *d]) for (a, c), (b, d) in itertools.product(one, two)]
-        if _is_equality(condition, self.function) and (op == "eq") == holds:
+        if is_equality(condition, self.function) and (op == "eq") == holds:
             return [([args[0] - args[1]], [])]
         return [([], [condition if holds else negation(condition)])]
 
@@ -168,8 +163,8 @@ class _Pieces:
     ) -> list[Expr] | None:
         """The conditions under which the neighbour has no value, or no slope, at some points of the equality where the
         piece has one; None where it has another value than the piece."""
-        asked, one, two = map(self._spelled, (condition, thin, other))
-        under = [*map(self._spelled, self.under)]
+        asked, one, two = map(self.spelling.terms, (condition, thin, other))
+        under = [*map(self.spelling.terms, self.under)]
         own = _undefined(two)
         if own is None:
             return None
@@ -178,7 +173,7 @@ class _Pieces:
             if any(bool(Point(k, self.function).value(asked)) == holds for k in range(POINTS) if k % ZEROS):
                 return None  # an equality that holds everywhere, or a test of something else
             for tied, _ in ties:
-                zeros, equals, missed = [self._spelled(d) for d in tied], 0, 0
+                zeros, equals, missed = [self.spelling.terms(d) for d in tied], 0, 0
                 for point in (Point(k, self.function) for k in range(POINTS)):
                     if not point.moved_to(zeros, self.slopes):
                         missed += 1
@@ -207,23 +202,28 @@ class _Pieces:
         if len(ties) != 1 or len(ties[0][0]) != 1:
             return None
         (difference,) = ties[0][0]
-        zero, body = (self._spelled(u, sums=False) for u in (difference, other))
+        zero, body = map(self.spelling.elementwise, (difference, other))
         free = [(r, scale) for r, scale in self.slopes(zero) if isinstance(scale, Const)]
-        if not free or any(r.name in self.function.writers for r in refs(zero, body)):
+        if not free or any(r.name in self.function.writers for r in refs(zero)):
             return None
         of, scale = free[0]
+        sums = self.spelling.moving(body, of)
+        if sums is None:
+            return None
         with mp.workprec(BITS):
-            found = first_terms(body, of, -substitute(zero, {of: ZERO}) / scale, 2, self._number)
-            if found is None or not self._agree(self._spelled(holds), self._spelled(thin), found, zero):
+            found = first_terms(body, of, -substitute(zero, {of: ZERO}) / scale, 2, self._number, sums)
+            if found is None or not self._agree(holds, thin, found, zero):
                 return None
+        self.spelling.ask(holds, found)
         return found[0] + found[1] / scale * difference
 
     def _agree(self, holds: Expr, thin: Expr, found: Sequence[Expr], zero: Expr) -> bool:
         """Whether a series has the value of the piece, and a slope, at points of an equality."""
+        holds, thin, *terms = map(self.spelling.terms, (holds, thin, *found))
         equals = 0
         for point in (Point(k, self.function) for k in range(POINTS)):
             if point.moved_to([zero], self.slopes) and point.value(holds):
-                value, slope = map(point.value, found)
+                value, slope = map(point.value, terms)
                 a = point.value(thin)
                 if mp.isnan(a):
                     continue
@@ -233,38 +233,20 @@ class _Pieces:
         return equals > 0
 
     def _number(self, node: Expr) -> Fraction | float | None:
-        """The whole number that an expression is at all points at which it has a value, if it is one; NaN if it has
-        hardly any."""
-        under = [*map(self._spelled, self.under)]
-        points = (Point(k, self.function) for k in range(POINTS))
-        found = [v for p in points if all(map(p.value, under)) and mp.isfinite(v := p.value(node))]
-        if len(found) < MISSED:
-            return math.nan
-        whole = mp.nint(found[0])
-        return Fraction(int(whole)) if all(same(v, whole) for v in found) else None
-
-    def _spelled(self, node: Expr, sums: bool = True) -> Expr:
-        """The same in what is not computed elementwise, or as a sum: of which there are two terms."""
-        function, reads = self.function, self.e
-
-        def put(r: Expr) -> Expr:
-            writers = function.writers.get(r.name, ()) if isinstance(r, Ref) else ()
-            if len(writers) != 1 or not isinstance(r, Ref) or r.name in recurrent(function.statements):
-                return r
-            (e,) = writers
-            if not e.fills(function.table[r.name]) or e.when or e.reduce not in ("none", "sum")[: 1 + sums]:
-                return r
-            outside = NOWHERE if e.reduce == "none" else ZERO
-            body = e.body if e.where is None else select(e.where, e.body, outside)
-            ways = []
-            for i, extent in e.reduced:
-                own = [j for j, far in reads.box if equal(far, extent)]
-                ways.append([(i, j) for j in (*own, index(f"#{i.name}"))])
-            at = dict(zip(e.subscripts, r.subscripts, strict=True))
-            terms = (substitute(body, {**at, **dict(way)}) for way in itertools.product(*ways))
-            return self._spelled(total(terms), sums)
-
-        return transform(node, put)
+        """The whole number that an expression is at all points at which it has a value, whatever sizes are, if it is
+        one; NaN if it has hardly any."""
+        under = [*map(self.spelling.terms, self.under)]
+        points = [p for p in (Point(k, self.function) for k in range(POINTS)) if all(map(p.value, under))]
+        whole = None
+        for count in (TERMS, TERMS + 1) if self.spelling.counts(node) else (TERMS,):
+            terms = self.spelling.terms(node, count)
+            found = [v for p in points if mp.isfinite(v := p.value(terms))]
+            if len(found) < MISSED:
+                return math.nan
+            whole = mp.nint(found[0]) if whole is None else whole
+            if not all(same(v, whole) for v in found):
+                return None
+        return Fraction(int(whole or 0))
 
 
 def _opposite(condition: Expr) -> Expr:

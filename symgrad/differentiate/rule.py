@@ -89,6 +89,13 @@ def sloped(function: Function) -> Function:
     return with_neighbours(replace(function, statements=tuple(bare)), slopes)
 
 
+def with_locals_of(function: Function, smooth: Function) -> Function:
+    """The function with the locals that the one that the derivative is taken of has for slopes alone."""
+    own = iter(function.statements)
+    statements = (next(own) if e.target in function.writers else e for e in smooth.statements)
+    return replace(function, tensors=smooth.tensors, statements=tuple(statements))
+
+
 def jumps(function: Function) -> set[Expr]:
     """The conditions with an equality of data that the derivative of a function is left with."""
     smooth = sloped(function)
@@ -98,11 +105,12 @@ def jumps(function: Function) -> set[Expr]:
 
 class Sweep(Joint):
     def __init__(self, function: Function, inputs: Sequence[str] = ()) -> None:
+        self.primal, smooth = function, sloped(function)
+        function = with_locals_of(function, smooth)
         super().__init__(function)
         self.active = _active(function, inputs or function.inputs)
         # what has a cotangent: outputs, what is read by something that has one, and any tensor of a needed loop
         needed = {e.target for e in alive(function.statements, function.outputs)}
-        smooth = sloped(function)
         pairs = list(zip(function.statements, smooth.statements, strict=True))
         self.bodies = {e: other.body for e, other in pairs}
         self.norms = Norms(function)
@@ -125,7 +133,7 @@ class Sweep(Joint):
         forward = {t.name for t in function.tensors}
         tensors = [t for t in self.tensors if t.name in forward or t.name in written]
         joint = self.joined(ordered(self.statements), tensors, inputs, outputs)
-        return Derivative(function, joint, tuple(self.seeds), tuple(self.gradients))
+        return Derivative(self.primal, joint, tuple(self.seeds), tuple(self.gradients))
 
     def _declare(self) -> None:
         """Name the seed of each output, and the tensor that accumulates the cotangent of each active tensor."""

@@ -31,6 +31,7 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
     Those of functions of matrices are what `push` makes of their rules.
     """
     sweep = Sweep(function, inputs)
+    function = sweep.function
     names: dict[str, str] = {}
     seeds, results = [], []
     for tensor in function.tensors:
@@ -63,7 +64,7 @@ def tangent(function: Function, inputs: Sequence[str] = ()) -> Derivative:
     joint = sweep.joined(sweep.statements, sweep.tensors, inputs, outputs)
     order = {name: place for place, name in enumerate(function.outputs)}
     results.sort(key=lambda pair: order[pair[0]])
-    return Derivative(function, joint, tuple(seeds), tuple(results), kind="jvp")
+    return Derivative(sweep.primal, joint, tuple(seeds), tuple(results), kind="jvp")
 
 
 def _contracts(e: Equation) -> bool:

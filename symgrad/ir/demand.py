@@ -54,7 +54,8 @@ def on_demand(
     partial: set[str] = set()
     sloped = sloped or function
     read = {r.name for e in sloped.statements for r in e.reads}
-    for (e, needed), (_, wider) in reversed(list(zip(_needed(function), _needed(sloped), strict=True))):
+    for_slopes = ((e, wider) for e, wider in _needed(sloped) if e.target in function.writers)  # it may have more
+    for (e, needed), (_, wider) in reversed(list(zip(_needed(function), for_slopes, strict=True))):
         needed = wider if e.target in read else needed
         if needed and (e in wanted or any(r.name in partial for r in e.reads)):
             e = replace(e, where=conjunction([*e.conditions, *needed]))

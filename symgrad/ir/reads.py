@@ -90,15 +90,16 @@ def _sloped(node: Expr) -> Sequence[Expr]:
 
 
 def joined(cases: Iterable[Conditions]) -> list[Conditions]:
-    """The cases, two that differ in whether a condition holds as one, without those that lie in others."""
+    """The cases, two that differ in whether a condition holds as one, without those that lie in others. The last one of
+    a case need not hold where another case covers what it leaves out; of others, those after it are asked under it."""
     found = list(dict.fromkeys(cases))
     for case in found:
         for c in case:
             rest = tuple(o for o in case if o is not c)
             others = {*rest, *conjuncts(negation(c))}
-            twin = next((other for other in found if {*other} == others), None)
-            if twin is not None:
-                return joined([rest if other is case else other for other in found if other is not twin])
+            for other in found:
+                if {*other} == others or other is not case and c is case[-1] and {*other} <= others:
+                    return joined([rest if some is case else some for some in found])
     return [case for case in found if not any({*other} < {*case} for other in found)]
 
 

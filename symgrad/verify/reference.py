@@ -10,7 +10,8 @@ value wherever the equality holds; else the function jumps there, and the deriva
 piece. Told by numbers:
 
 * the condition is another one beside the point, in any direction;
-* the neighbour has the value of the piece at the point, or as its limit where it is 0/0;
+* the neighbour has the value of the piece at the point, or as its limit, where it is 0/0 or reads what is not
+  computed under the equality;
 * and has it at points beside for which the equality holds: where(w != 0, z**2, w) jumps, though not at z = 0.
 """
 
@@ -264,9 +265,7 @@ class Neighbours:
             if there is None or not there.values or bool(there.values[condition]) == bool(values[condition]):
                 return None
         flipped, value = _completed(self.trace, visit, other)
-        if mp.isfinite(value):
-            if not _close(value, values[mine], mp.prec // 2):
-                return None
+        if _close(value, values[mine], mp.prec // 2):
             slopes = self.trace.slope({flipped: {other: 1}})
             if not all(mp.isfinite(v) for a in slopes.values() for v in np.ravel(a)):
                 return None
@@ -311,7 +310,7 @@ class Neighbours:
                 if inputs is None or there is None:
                     continue
                 one, two = (_completed(there, visit, p)[1] for p in (mine, other))
-                if not mp.isfinite(two):  # but as a limit
+                if mp.isfinite(one) and not _close(one, two, 3 * bits // 4):  # but as a limit
                     steps = [mpmath.ldexp(v, -bits - self._far) for v in self._ways(0)]
                     there = self._trace(self._walked(inputs, steps))
                     two = mp.nan if there is None else _completed(there, visit, other)[1]
