@@ -264,7 +264,10 @@ def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str
         for name, p in perturbations(function, wrt).items()
     )
     slope = asked_for(function, "value_and_gradient", wrt) if kind_of(what).second else None
-    sparse = None if beside.sparse is None else (beside.sparse.rows, beside.sparse.columns)
+    sparse = None
+    if beside.sparse is not None:  # the rows of a Hessian are the elements of the gradients
+        rows = beside.sparse.rows if slope is None else slope.outputs[len(function.outputs) :]
+        sparse = rows, beside.sparse.columns
     return oracle.Origin(what, function, inputs, own.outputs, moves, slope, sparse)
 
 
