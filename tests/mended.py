@@ -442,4 +442,11 @@ BESIDE = {
         "f(x[n], g[n]): m = sum[i](x[i]**2); s = sqrt(1 + m); r = 1/sqrt(1 + sum[i]((x[i]/s)**2)); h[i] = x[i]/s; "
         "p[i] = h[i]*r; out = max[i](p[i]*g[i])", "jacobian", ""
     ),
+    "a position that is a factor": ("f(x[n], w[n]) = argmax[i](x[i])*sum[i](w[i]*x[i]**2)", "gradient", ""),
+    "integers that are added at places": (
+        "f(x[n], t[n]: int, u[n]: int) = sum[i](t[i]*x[u[i]]*u[i])", "gradient", ""
+    ),
+    "what may be absent, added at places": (
+        "f(x[n], g[n]?, u[n]: int): h[u[i]] += given(g, g[i], u[i])*2; out[i:n] = h[i]*x[i]", "forward,backward", ""
+    ),
 }
