@@ -255,7 +255,7 @@ class Chain:
             if e.matrix is not None:
                 raise UnsupportedError(
                     f"{self.primal.name}: the derivative through {e.matrix.function} has no equation for each of its "
-                    f"elements. Its product with a vector has: sg.vjp, sg.jvp."
+                    f"elements; its product with a vector has such equations: sg.vjp, sg.jvp."
                 )
 
     # what has a name
