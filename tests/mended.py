@@ -22,6 +22,7 @@ MENDED = {
         "a[i] = r[i]*z[i]; b[i] = clip(r[i], 1 - eps, 1 + eps)*z[i]; "
         "out = -sum[i](where(mask[i], minimum(a[i], b[i]), 0))/sum[i](where(mask[i], 1, 0))"
     ),
+    "the number of all points, at each of them": "f(x[...])[...] = x[...]**2/size(...)",
     "a number that is beyond doubles once it is raised": "f(x, y) = (x/3)**3000/(y + 1)",
     "what moves far with what bfloat16 rounds": "f(x[n,d], b[m,d])[i,j] = sin(2*pi*sum[k](x[i,k]*b[j,k]))",
     "two inputs of one length": "f(x[n], y[m], w)[i:m] = where(i >= 1, x[i-1]*y[i], w)",
