@@ -40,7 +40,7 @@ from .differentiate import (
 from .errors import TargetError, UnsupportedError
 from .expr import ref
 from .formulas import parse
-from .ir import Derivative, Function, Rewrite, as_declared, names_of, recording, single, with_names
+from .ir import Derivation, Derivative, Function, Rewrite, as_declared, names_of, recording, single, with_names
 from .kinds import DERIVED, SPARSE, is_sparse, kind_of
 from .later import sympy
 from .records import dataclass, replace
@@ -214,7 +214,8 @@ def _derived_as(declaration: Declarable, what: str, wrt: str | Sequence[str], lo
         raise _no_perturbation(function, what)
     derivative = derive(by_components(function) if kind.cells else function)
     by = _By(chosen(derivative, inputs), moves, loops)
-    return resting(DERIVATIONS[what](derivative, by), moves)
+    found = resting(DERIVATIONS[what](derivative, by), moves)
+    return replace(found, derived=Derivation(what, function, asked))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from .ir import Function, single
 from .kinds import kind_of
 from .later import Later
 from .ops.primitive import assumed_in
-from .plan import Beside, Program
+from .plan import Program, Sparse
 from .programs import planned
 from .records import dataclass, replace
 from .source.layout import listed
@@ -232,11 +232,15 @@ def verified(declaration: Declaration, result: Printed, artefact: Artefact, **ho
     told = {"text": like, "heads": text.backend.heads(text.program), "others": others, "printed": True}
     told |= {"strict": options.strict_domain, **how}
     told |= {} if like == to else {"built": result.files}
-    reports = [oracle.check(function, text.files, to, artefact, **told)] if result.program.pair else []
+    reports: list[Any] = []
+    if result.program.pair:
+        made = function.derived
+        origin = None if made is None else _origin(made.function, function, made.what, made.wrt, beside=False)
+        reports.append(oracle.check(function, text.files, to, artefact, origin=origin, **told))
     for beside in result.program.beside:
         of = function if beside.sparse is None else single(function)
         own = asked_for(of, beside.kind, options.wrt)  # a sparse matrix is compared with the dense one
-        origin = _origin(of, own, beside, options.wrt)
+        origin = _origin(of, own, beside.kind, options.wrt, beside.sparse)
         reports.append(oracle.check(own, text.files, to, artefact, origin=origin, **told))
     report: Report = oracle.joined(function.name, reports)
     words = ["symgrad", "check", function.source, "--to", to, *options.cli_flags]
@@ -255,17 +259,21 @@ def _elsewhere(declaration: Declaration, language: str, same: Mapping[str, Any])
             yield other, found.files, found.backend.heads(found.program)
 
 
-def _origin(function: Function, own: Function, beside: Beside, wrt: Sequence[str]) -> Any:
-    """What the check compares the derivatives of a function in a file with."""
-    what = beside.kind
+def _origin(
+    function: Function, own: Function, what: str, wrt: Sequence[str], matrix: Sparse | None = None, beside: bool = True
+) -> Any:
+    """What the check compares the derivatives of a function with, that are `own`."""
     inputs = chosen(derive(function), unperturbed(wrt)) if what != "forward" else ()
     moves = tuple(
         (name, oracle.Retraction(p.group.name, p.side == "left", len(p.shape)))
         for name, p in perturbations(function, wrt).items()
     )
     slope = asked_for(function, "value_and_gradient", wrt) if kind_of(what).second else None
-    sparse = None if beside.sparse is None else (beside.sparse.rows, beside.sparse.columns)
-    return oracle.Origin(what, function, inputs, own.outputs, moves, slope, sparse)
+    sparse = None
+    if matrix is not None:  # the rows of a Hessian are the elements of the gradients
+        rows = matrix.rows if slope is None else slope.outputs[len(function.outputs) :]
+        sparse = rows, matrix.columns
+    return oracle.Origin(what, function, inputs, own.outputs, moves, slope, sparse, beside)
 
 
 def accuracy(declaration: Declarable, seed: int = 0) -> Losses:

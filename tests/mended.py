@@ -22,6 +22,7 @@ MENDED = {
         "a[i] = r[i]*z[i]; b[i] = clip(r[i], 1 - eps, 1 + eps)*z[i]; "
         "out = -sum[i](where(mask[i], minimum(a[i], b[i]), 0))/sum[i](where(mask[i], 1, 0))"
     ),
+    "the number of all points, at each of them": "f(x[...])[...] = x[...]**2/size(...)",
     "a number that is beyond doubles once it is raised": "f(x, y) = (x/3)**3000/(y + 1)",
     "what moves far with what bfloat16 rounds": "f(x[n,d], b[m,d])[i,j] = sin(2*pi*sum[k](x[i,k]*b[j,k]))",
     "two inputs of one length": "f(x[n], y[m], w)[i:m] = where(i >= 1, x[i-1]*y[i], w)",
@@ -441,5 +442,12 @@ BESIDE = {
     "a value that only a cotangent other than 0 asks for": (
         "f(x[n], g[n]): m = sum[i](x[i]**2); s = sqrt(1 + m); r = 1/sqrt(1 + sum[i]((x[i]/s)**2)); h[i] = x[i]/s; "
         "p[i] = h[i]*r; out = max[i](p[i]*g[i])", "jacobian", ""
+    ),
+    "a position that is a factor": ("f(x[n], w[n]) = argmax[i](x[i])*sum[i](w[i]*x[i]**2)", "gradient", ""),
+    "integers that are added at places": (
+        "f(x[n], t[n]: int, u[n]: int) = sum[i](t[i]*x[u[i]]*u[i])", "gradient", ""
+    ),
+    "what may be absent, added at places": (
+        "f(x[n], g[n]?, u[n]: int): h[u[i]] += given(g, g[i], u[i])*2; out[i:n] = h[i]*x[i]", "forward,backward", ""
     ),
 }

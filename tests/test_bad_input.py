@@ -148,6 +148,7 @@ MISTAKES = {
     "text: inf": (text("f(x) = where(x > 0, x, inf)"), FormulaError, ["inf is not known. Did you mean oo?"]),
     "a number": (lambda: sg.load(3), TargetError, ["3 is no declaration: that is a formula as text"]),
     "a lambda": (lambda: sg.jacobian(lambda x: x), DeclarationError, ["a lambda has no name"]),
+    "a partial": (lambda: sg.function(partial(pow, 2)), DeclarationError, ["a partial has no name"]),
     **{
         f"text: {shown}": (text(shown), DeclarationError, ["is longer than 10000", "Make the size a name"])
         for shown in ("f(x[n]) = x[1000000000]", "f(x[1000000000]) = x[0]", "f(x[n])[i:1000000000] = i*x[0]")

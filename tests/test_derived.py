@@ -259,12 +259,14 @@ def test_hessians_of_arrays(text, to):
     assert_array_equal(found["x_by_x"], found["x_by_x"].T)
 
 
+TWO_LAYERS = {"n": 3, "m": 4, "k": 2}
 RESIDUALS = [  # formula text, sizes, the unknown, what is given
     ("f(x[n]) -> r: r[i:n-1] = 10*(x[i+1] - x[i]**2)", {"n": 5}, "x", {}),
     ("f(x[n]) -> r: r[i:n-1] = 10*(x[i+1] - x[i]**2)", {"n": 1}, "x", {}),
     ("f(p[2], t[n], y[n])[i] = p[0]*exp(-p[1]*t[i]) - y[i]", {"n": 4}, "p", {}),
     ("f(w[k], x[n,k], y[n])[i] = tanh(sum[j](x[i,j]*w[j])) - y[i]", {"n": 4, "k": 3}, "w", {}),
     ("f(x[n], w[p])[v:n-p+1] = sum[r](x[v+r]*w[r])", {"n": 5, "p": 2}, "x", {}),
+    ("f(x[n], a[m,n], b[k,m]): y[l] = sum[j](a[l,j]*x[j]); out[i] = sum[l](b[i,l]*tanh(y[l]))", TWO_LAYERS, "x", {}),
     (
         "f(x[n,2], a[m]: int, b[m]: int)[e] = sqrt(sum[k]((x[a[e],k] - x[b[e],k])**2)) - 1",
         {"n": 3, "m": 4},

@@ -141,7 +141,20 @@ TABLE = [  # a function, the same in NumPy, where it is explained, and what must
         "chol(A[n,n]): out = cholesky(A)",
         lambda a: np.linalg.cholesky((a + a.T) / 2),
         {"A": [[4, 1], [1, 3]]},
-        ["two elements are one, and each has half of the gradient", "Here J is not written as equations"],
+        [
+            "two elements are one, and each has half of the gradient",
+            "Here J is not written as equations: the derivative through",
+        ],
+    ),
+    (
+        "weighted(x[n], g[n]?) = sum[i](x[i]*g[i])",
+        lambda x, g: (x * g).sum(),
+        {},
+        [
+            "d out / d x[i] = g[i]  when g is given",
+            "d out / d x[i] = 1  when g is absent",
+            "the output has 1 number and the inputs have 128",
+        ],
     ),
     ("masked(x) = where(x > 5, x, -1e30)", lambda x: x if x > 5 else -1e30, {"x": 6}, ["grad_x = 1 * 2 = 2"]),
     ("inverse(A[n,n]): out = inv(A)", np.linalg.inv, {"A": [[2, 1], [1, 3]]}, ["`inv` takes whole matrices"]),

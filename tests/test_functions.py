@@ -269,6 +269,12 @@ def test_a_mistake_in_the_derivation_is_found(text, what, wrong, monkeypatch):
     assert any(f.stage == "witnesses" for f in report.failures), report
 
 
+@pytest.mark.parametrize(("text", "what", "wrong"), DERIVATIONS)
+def test_a_mistake_in_what_is_declared_to_be_derived_is_found(text, what, wrong):
+    report = sg.check(wrong(sg.derived(sg.parse(text), what)))
+    assert any(f.stage == "witnesses" for f in report.failures), report
+
+
 PARTIAL = [  # what, of which formula, the inputs, and what may be left out
     ("jacobian", SEVERAL, POINTS, (("out0",), ("jacobian",), ("out0", "out1", "out2"))),
     ("gauss_newton", ROTATION, (np.array([0.3, 0.4, 0.5]), 0.7), (("jacobian",), ("out0", "jtj"), ("jacobian", "jtr"))),

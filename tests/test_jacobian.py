@@ -63,6 +63,13 @@ def test_latex_adds_where_text_does(name: str) -> None:
         assert latex.count(r"\mathrel{+}=") == sum(" += " in line for line in text)
 
 
+def test_the_number_of_points_is_shown():
+    """Of each point; an explanation takes all of them, where a formula has their number."""
+    assert str(sg.hessian("f(x[...]) = mean[...](x[...]**3)")) == "Matrix([[6*x/size(...)]])"
+    text = str(sg.explain("f(x[...])[...] = x[...]**2/size(...)", {"x": [1, 2]}, only=("jacobian", "numbers")))
+    assert "d out[...]   2 * x[...] / size(...)" in text and "out = [0.5, 2]" in text
+
+
 def test_no_quotient_of_0_is_displayed():
     """The gradient of x is over x, and so are the cotangents of other components, until they are 0."""
     function = sg.parse("f(x, y) = (x**2*y, sin(x*y)/x, exp(x) + y)")

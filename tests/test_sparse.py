@@ -157,6 +157,11 @@ def test_a_hessian():
     assert_allclose(value, expected[0])
 
 
+def test_entries_of_a_hessian_that_cancel():
+    report = sg.check(sg.parse("f(a[n,n], x[n]) = det(a)*sum[i](x[i]**2)"), functions="hessian:sparse")
+    assert report.ok, report
+
+
 def test_axes_without_names_are_those_of_one_point():
     function = sg.parse("f(x[..., n])[..., i] = x[..., i]*x[..., 0]")
     _, matrix = sg.load(function, functions="jacobian:sparse").jacobian_sparse(np.arange(1.0, 4.0))

@@ -155,7 +155,7 @@ def _in_rows(parts: Sequence[Any], shape: Sequence[int]) -> Any:
 def _tensor(value: Any) -> Any:
     import torch
 
-    array = np.asarray(value)
+    array = _native(value)
     if array.flags.writeable and all(s >= 0 for s in array.strides):
         return torch.from_numpy(array)
     flat = np.array(array[tuple(slice(0, 1) if s == 0 else slice(None) for s in array.strides)])
@@ -170,7 +170,13 @@ def _numbers(value: Any, name: str) -> Any:
             f"{name}: what symgrad.load gives takes and returns NumPy arrays; no jax.jit, vmap or grad traces it. "
             f"They trace the functions of the printed file, which is its .module."
         )
-    return np.asarray(value)
+    return _native(value)
+
+
+def _native(value: Any) -> Any:
+    """An array with its bytes in the order of the machine, which the frameworks ask for."""
+    array = np.asarray(value)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 class JaxValues(_Framework):
@@ -208,6 +214,9 @@ class JaxValues(_Framework):
         """The arrays, the places of those that are traced, the others, and what is compiled by itself."""
         arrays = [None if x is None else _numbers(x, primal.name) for x in inputs]
         arrays += [None] * (len(primal.inputs) - len(arrays))
+        missing = [n for n, a in zip(primal.inputs, arrays, strict=True) if a is None and not primal.table[n].optional]
+        if missing:
+            raise TypeError(f"{primal.name}: {missing[0]} is missing")
         real = [primal.table[n].dtype == Dtype.REAL for n in primal.inputs]
         moving = [k for k, a in enumerate(arrays) if real[k] and a is not None]
         # integers are not traced: that they are in range is asked of numbers
@@ -254,7 +263,7 @@ class JaxArtefact(JaxValues):
         needs = needs_input_grad or (True,) * len(arrays)
         found: list[Any] = [None] * len(arrays)
         given = [
-            np.asarray(s) if s is not None else np.zeros_like(ones) if len(outputs) > 1 else ones
+            _native(s) if s is not None else np.zeros_like(ones) if len(outputs) > 1 else ones
             for s, ones in zip(seeds, map(_ones, outputs), strict=True)
         ]
         with jax.enable_x64(True):

@@ -99,7 +99,7 @@ class TorchStatements(Statements):
             alone = len(others) == 1 and others[0] not in self.optional
             like = Name(others[0]) if alone else self._batched(others)
             kind = given(value.whole, dtype=Word("torch.int64"))
-            if alone and others[0] in self.whole and not value.whole:
+            if not value.whole and {*self.whole, *self.optional}.issuperset(others):
                 kind = {"dtype": self.tree.dtype}
             found = method(like, "new_zeros", shape(value.shape), **kind)
         else:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from ..errors import DeclarationError, UnsupportedError
 from ..expr import ONE, ZERO, Apply, Const, Expr, Index, Ref, apply, const, index, postorder, product, ref, select, show
+from ..expr.names import is_pack
 from ..ir import REALS, Function, Interval
 from ..later import sympy
 from ..ops import OPS, ROWS
@@ -506,9 +507,11 @@ def _twin(node: Expr, args: list[Any], symbols: Mapping[str, sympy.Symbol]) -> A
 
 
 def _text_of(place: Expr) -> str:
-    """What the symbol of a number is called: `x`, `p[0]`."""
+    """What the symbol of a number is called: `x`, `p[0]`, `size(...)`."""
     assert isinstance(place, Ref)
-    return place.name if place.subscripts in ((), (_PACK,)) else show(place)
+    if is_pack(place):
+        return f"size({place.name})"
+    return place.name if place.subscripts == (_PACK,) else show(place)
 
 
 def _truth(condition: Any) -> Any:

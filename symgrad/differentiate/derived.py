@@ -180,6 +180,7 @@ def _again(
         formula=f"{name}: {kind.replace('_', ' ')} of {of.formula or of.name}",
         source="",
         python=None,
+        derived=None,
     )
     return with_outputs(whole, outputs)
 

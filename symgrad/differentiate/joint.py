@@ -36,6 +36,7 @@ class Joint:
             inputs=inputs,
             outputs=outputs,
             python=None,
+            derived=None,
         )
 
     def name(self, wish: str) -> str:

@@ -47,4 +47,5 @@ def _declared(
         formula=f"{name}: {said} {of.formula or of.name} with a vector",
         source="",
         python=None,
+        derived=None,
     )

@@ -137,11 +137,10 @@ class Chain:
     def squares(self, gradient: str, name: str) -> tuple[list[Term], list[Term], list[Term]]:
         """The terms of J, whose array is called `name`, by the tensor that `gradient` is the cotangent of; those of
         J^T J, and those of J^T r, with r the output."""
-        terms = self.found.get(gradient, [])
+        terms, axes = self.found.get(gradient, []), self._axes(gradient)
         if len(terms) == 1 and terms[0].equation(name, (*terms[0].above, *terms[0].below)).plain:
-            read = [replace(t, value=ref(name, *self.joined(t.above, t.below))) for t in terms]
+            read = [self._summed(t, ref(name, *self.joined(t.above, t.below)), axes) for t in terms]
         else:
-            axes = self._axes(gradient)
             read = terms = [t if is_short(t.value, 1) else self._element(gradient, t, axes) for t in terms]
         slopes = [replace(t, above=(), value=t.value * ref(self.output, *t.above)) for t in read]
         products: list[Term] = []
@@ -256,7 +255,7 @@ class Chain:
             if e.matrix is not None:
                 raise UnsupportedError(
                     f"{self.primal.name}: the derivative through {e.matrix.function} has no equation for each of its "
-                    f"elements. Its product with a vector has: sg.vjp, sg.jvp."
+                    f"elements; its product with a vector has such equations: sg.vjp, sg.jvp."
                 )
 
     # what has a name
@@ -287,9 +286,15 @@ class Chain:
         if target is None:
             target = self._elements[same] = self._new(name, tuple(n for _, n in box))
             self.statements.append(replace(e, target=target))
-        inside = term.inside(at, axes, self.joint.facts)
+        return self._summed(term, ref(target, *at), axes)
+
+    def _summed(self, term: Term, value: Expr, axes: Sequence[Expr]) -> Term:
+        """The term, its places in the `axes`, with the value that its sum has at each of them."""
+        shown = set(indices(*term.above, *term.below))
+        box = tuple(pair for pair in term.box if pair[0] in shown)
+        inside = term.inside([i for i, _ in box], axes, self.joint.facts)
         told = [c for c in inside.conditions if shown.issuperset(indices(c))]
-        return replace(term, value=ref(target, *at), box=box, where=conjunction(told) if told else None)
+        return replace(term, value=value, box=box, where=conjunction(told) if told else None)
 
     def _new(self, name: str, shape: tuple[Expr, ...]) -> str:
         value = name.removeprefix("grad_").removesuffix("_total")

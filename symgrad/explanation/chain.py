@@ -87,8 +87,8 @@ def _cost(function: Function, outs: Sequence[str], inputs: Sequence[str]) -> tup
     rest = f"every size {NOMINAL}" if len(sizes) > 1 else f"`{function.dims[0].name}` = {NOMINAL}"
     with_sizes = f"{', '.join(few)} and every other size {NOMINAL}" if few else rest
     said = (
-        f"And J itself is never made. With {with_sizes}, the output has {above:,} numbers and the inputs have "
-        f"{below:,}: J would have {above:,} * {below:,} = {above * below:,} entries "
+        f"And J itself is never made. With {with_sizes}, the output has {above:,} number{'s' * (above != 1)} and "
+        f"the inputs have {below:,}: J would have {above:,} * {below:,} = {above * below:,} entries "
         f"({_memory(above * below)} of float64). J^T v has {below:,}, and backward computes them directly."
     )
     return (Paragraph(said),)

@@ -23,6 +23,14 @@ def slope(above: Ref, below: Ref, body: Expr) -> Formula:
     return Formula(f"{quotient(above, below)} = {show(body)}", rf"{latex_quotient(above, below)} = {latex_of(body)}")
 
 
+def slope_in(e: Equation, above: Ref, below: Ref, body: Expr) -> Formula:
+    """The same at each point of an equation, with the conditions under which it counts."""
+    own = replace(e, subscripts=tuple(i for i, _ in e.box), reduce="none", body=body)
+    (text,) = show_equations([own], left=lambda _: quotient(above, below))
+    (line,) = latex_equations([own], left=lambda _: latex_quotient(above, below))
+    return Formula(text, line.replace("&", "", 1))
+
+
 def quotient(above: Ref, below: Ref) -> str:
     """`d out[i] / d x[j]`."""
     first, second = (show_element(r.name, r.subscripts) for r in (above, below))

@@ -35,7 +35,8 @@ def jacobian_blocks(function: Function, derivative: Derivative) -> tuple[Block, 
     try:
         found = jacobian(function)
     except UnsupportedError as error:
-        return (Paragraph(f"Here J is not written as equations: {error} It is in numbers below."),)
+        said = str(error).removeprefix(f"{function.name}: ")
+        return (Paragraph(f"Here J is not written as equations: {said} It is in numbers below."),)
     assert isinstance(found, Jacobian)
     return _by_index(found)
 

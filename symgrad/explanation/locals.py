@@ -10,7 +10,7 @@ from ..expr.names import fresh_letters
 from ..ir import Dtype, Equation, Function, latex_of, names_of, show_shape
 from ..ops import OPS
 from .document import Block, Formula, Formulas, Items, Paragraph
-from .formulas import equations, slope
+from .formulas import equations, slope_in
 
 REDUCED: Mapping[str, str] = {  # how much a term counts, where that is not the whole of it
     "max": "the largest term alone moves a maximum: the derivative by it is 1, by the others 0 (equal ones share it)",
@@ -70,7 +70,7 @@ def _of_equation(function: Function, e: Equation) -> Iterator[Formula]:
             body = apply("exp", e.body - target) * body
         if e.reduce == "prod":
             body = target / e.body * body
-        yield slope(target, element, body)
+        yield slope_in(e, target, element, body)
 
 
 def _operators(function: Function) -> Iterator[Formula]:

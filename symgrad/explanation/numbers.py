@@ -144,8 +144,8 @@ def _compared(point: Point, gradient: Mapping[str, str]) -> list[Block]:
     caption += f" ({len(table)} of {len(rows):,})" if len(table) < len(rows) else ""
     off = [name for name, a, b, c in rows if not _close(a, b) or c == c and not _close(a, c)]
     said = (
-        f"The last column knows no derivative at all: it moves one input by h = {STEP:g} to both sides, and looks what "
-        f"L does: (L(x + h) - L(x - h)) / 2h."
+        f"The last column knows no derivative at all: it moves one input by h = {STEP:g} to both sides, and looks at "
+        f"what L does: (L(x + h) - L(x - h)) / 2h."
     )
     found: list[Block] = [Table(caption, ("", *ways), table), Paragraph(said)]
     found += [

@@ -78,14 +78,16 @@ def accuracy_blocks(function: Function, point: Point) -> tuple[Block, ...]:
     curves = tuple(Curve(n, tuple(c)) for n, c in zip(names, lost, strict=True))
     said = ", ".join(f"{max(y for _, y in c.points):.1f} at most {c.name}" for c in curves)
     what = (
-        "the inputs of the point above, times s"
+        "the inputs of the point above times s"
         if len(point.inputs) > 1 or sizes[function.inputs[0]]
         else (f"{function.inputs[0]} = {float(point.inputs[function.inputs[0]]):g} * s")
     )
+    ends = " to ".join(f"{curves[0].points[k][0]:g}" for k in (0, -1))
     title = "Bits of float64 that are lost, of 53"
     about = Paragraph(
         "A formula can be right and still compute badly: numbers overflow, or nearly equal ones are subtracted. Here "
-        f"are the bits that the worst output or gradient loses, over {what} (64: no number comes out at all)."
+        f"are the bits that the worst output or gradient loses with {what}, for s from {ends} (64: no number "
+        "comes out at all)."
     )
     rows = [k for k, (s, _) in enumerate(curves[0].points) if any(abs(s / t - 1) < 1e-9 for t in TOLD)]
     table = tuple((f"{curves[0].points[k][0]:g}", *(f"{c.points[k][1]:.1f}" for c in curves)) for k in rows)

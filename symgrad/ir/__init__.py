@@ -2,6 +2,7 @@
 
 from .binding import bind, extent_of, shape_of
 from .data import (
+    Derivation,
     Derivative,
     Function,
     Rewrite,

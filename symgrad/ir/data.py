@@ -32,6 +32,7 @@ class Function:
     python       the Python function that it is declared by, for the check: it takes what symgrad's functions do to
                  arrays, by their names, and arrays and options by name
     symbols      the SymPy symbols that it is declared with, by the text of what stands for each: `x`, `p[0]`
+    derived      what it is derived of, for the check
     """
 
     name: str
@@ -47,6 +48,7 @@ class Function:
     stabilize: bool = True
     python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
     symbols: tuple[tuple[str, Any], ...] = field(default=(), compare=False, repr=False)
+    derived: Derivation | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def table(self) -> Mapping[str, Tensor]:
@@ -239,6 +241,15 @@ def names_of(function: Function) -> set[str]:
     """The names that stand for something in `function`: those of tensors, sizes and options."""
     sizes = {d.name.lstrip("*") for d in function.dims}
     return {t.name for t in function.tensors} | sizes | {o.name for o in function.options}
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """What a function is derived of: the name of what it is, as `symgrad.kinds` has them, and by which inputs."""
+
+    what: str
+    function: Function
+    wrt: tuple[str, ...]
 
 
 # which rewrites made an equation

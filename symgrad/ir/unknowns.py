@@ -95,7 +95,8 @@ def _of_numbers(function: Function, solver: str, chosen: Sequence[str]) -> tuple
 def single(function: Function) -> Function:
     """The function at one point, where each element of the output's leading axes is a point by itself.
 
-    Its pack of axes is left out: f(x, y) of two arrays is f of two numbers. Unchanged where a sum runs over the pack.
+    Its pack of axes is left out: f(x, y) of two arrays is f of two numbers. Unchanged where a sum runs over the pack,
+    or a formula has the number of its points.
     """
     leading = {
         e.name
@@ -104,6 +105,8 @@ def single(function: Function) -> Function:
         if isinstance(e, Ref) and e.name in function.packs
     }
     for pack in leading:
+        if any(ref(pack) in e.reads for e in function.statements):
+            continue
         if all(i in e.subscripts for e in function.statements for i, extent in e.box if extent == ref(pack)):
             function = _without(function, pack)
     return function

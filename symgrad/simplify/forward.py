@@ -237,6 +237,8 @@ def _rename_copies(function: Function) -> Function:
         several = len(function.writers[e.target]) > 1 and inner.reduce not in ("none", "sum")
         if below is not ONE and not _is_mean(inner, below):
             continue
+        if below is ONE and tensor.dtype != function.table[e.target].dtype:  # an argmax is an integer
+            continue
         if several or inner.when or not inner.fills(tensor) or not spans(source.subscripts, tensor.shape, dict(e.box)):
             continue
         if inner.matrix is not None and source.subscripts != e.subscripts:

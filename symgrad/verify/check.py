@@ -93,7 +93,7 @@ def check(
     text     the language of `files`, which are executed as text and tell the rounding, if that is another
     heads    the functions of the text and what their parameters are; None: the artefact
              knows them
-    origin   what the function is derived of: its values alone are printed, and compared with the derivatives of that
+    origin   what the function is derived of: its values are compared with the derivatives of that
     full     the long matrix: see `pointwise`, `tensors`, LAYOUTS and `combinations`
     seed     the same seed gives the same points
     seconds  the time that it may take; the report says what was not checked then. None: what is long is left out by its
@@ -111,7 +111,7 @@ def check(
     heads = getattr(artefact, "heads", ()) if heads is None else heads
     languages = to.partition(":")[0], (text or to).partition(":")[0]
     artefact = getattr(artefact, "filled", artefact)  # with memory that shows what is not written
-    if origin is not None:
+    if origin is not None and origin.beside:
         function, name = valued(function, origin.sparse), origin.printed
         artefact, heads = Alone(artefact, name, function), Alone.heads(heads, name)
     known = known_of(function, origin, full, seed)
@@ -210,7 +210,7 @@ class _Checking:
 
     def _users(self) -> Sequence[Primitive]:
         """The functions of the user's that the files may call: what is derived has those of what it is derived of."""
-        whole = self.function if self.origin is None else self.origin.function
+        whole = self.function if has_backward(self.function) or self.origin is None else self.origin.function
         found = primitives(*(e.body for e in whole.statements))
         refuse_valueless(found)
         return found
@@ -277,7 +277,7 @@ class _Checking:
             return
         cases = {case.number: case for *_, case in self.excuses}
         for language, files, heads in self.others():
-            heads = heads if self.origin is None else Alone.heads(heads, self.origin.printed)
+            heads = Alone.heads(heads, self.origin.printed) if self.origin and self.origin.beside else heads
             scratch = Findings(self.function.name, language, self.seed)
             with rounding(DOUBLE, PRECISIONS[0]):
                 written = TEXTS[language](self.function, files, heads, self._users())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Apply, Const, Expr, Index, Ref, postorder
+from ..expr import Apply, Const, Expr, Index, Ref, postorder, ref
 from ..ir import Function, extent_of, shape_of, unconditional
 from ..ops import COMPARISONS
 from .domains import intervals, placed, ranged
@@ -43,7 +43,8 @@ DRAWS: Mapping[str, Draw] = {
 
 
 def is_pointwise(function: Function) -> bool:
-    """Whether every tensor is one pack and literal axes: each element of the pack is a point by itself."""
+    """Whether every tensor is one pack and literal axes: each element of the pack is a point by itself, as long as no
+    formula has the number of all."""
     if len(function.packs) != 1:
         return False
     pack = function.packs[0]
@@ -52,7 +53,8 @@ def is_pointwise(function: Function) -> bool:
             return False
         if not all(isinstance(e, Const) for e in tensor.shape[1:]):
             return False
-    return all(e.subscripts and isinstance(e.subscripts[0], Index) for e in function.statements)
+    statements = function.statements
+    return all(e.subscripts and isinstance(e.subscripts[0], Index) and ref(pack) not in e.reads for e in statements)
 
 
 def presences(function: Function) -> list[dict[str, bool]]:

@@ -63,6 +63,7 @@ class Origin:
     moves     inputs, and how they are perturbed, with respect to whose perturbations the derivatives are
     slope     value and gradient of the original, as derived, where there are second derivatives
     sparse    the tensors whose elements are rows and columns, where what is printed is a sparse matrix
+    beside    whether its values alone are printed, in the file of the original
     """
 
     what: str
@@ -72,6 +73,7 @@ class Origin:
     moves: tuple[tuple[str, Retraction], ...]
     slope: Function | None = None
     sparse: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    beside: bool = True
 
     @property
     def printed(self) -> str:

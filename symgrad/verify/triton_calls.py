@@ -34,7 +34,7 @@ def second_order_faults(
 
 
 def _asked(what: str, function: Function, artefact: Any, case: Case, seed: int) -> Iterator[Fault]:
-    sent = replace(function, python=None, symbols=())  # to another process
+    sent = replace(function, python=None, symbols=(), derived=None)  # to another process
     yield from artefact.asked(HERE, "faults", sent, case, seed, what)
 
 

@@ -839,6 +839,23 @@ def misspelled(x: sg.Tensor["n"]):
     return sg.sinn(x)
 
 
+class Scaled:
+    factor = 3
+
+    @sg.function
+    def times(self, x: sg.Tensor["n"], *, power: int = 1):
+        return self.factor**power * x
+
+    @sg.function
+    def twice(self, x: sg.Tensor["n"]):
+        return self.times(x) + x
+
+
+def test_a_method_is_that_of_an_object() -> None:
+    assert str(Scaled().twice).splitlines()[1:] == ["    out[i] = 3 * x[i] + x[i]"]
+    assert str(Scaled().times.with_static(power=2)).splitlines()[1:] == ["    out[i] = 9 * x[i]"]
+
+
 def test_a_mistake_has_a_repr() -> None:
     assert repr(sg.function(misspelled)) == "<symgrad function misspelled>"
 

@@ -85,6 +85,19 @@ def test_what_is_loaded_takes_arrays(to, request):
     np.testing.assert_allclose(jacobian[:, 0], np.stack([2 * x * y, x**2], -1), rtol=1e-15)
 
 
+@pytest.mark.parametrize("to", ["torch", "jax"])
+def test_what_is_loaded_takes_arrays_as_they_lie_in_memory(to, request):
+    request.getfixturevalue(to)
+    f = sg.load("f(x[n], t[n]: int)[i] = x[t[i]]**2", to=to, check=False)
+    x, t = np.arange(4.0), np.array([3, 0, 2, 1])
+    for some, places in ((x.astype(">f8"), t.astype(">i8")), (x[::-1].copy()[::-1], t[::-1].copy()[::-1])):
+        out, saved = f.forward(some, places)
+        np.testing.assert_array_equal(out, x[t] ** 2)
+        np.testing.assert_array_equal(f.backward(saved, np.ones(4, ">f8"))[0], 2 * x)
+    with pytest.raises(TypeError, match="missing"):
+        f.forward(x)
+
+
 def test_what_is_loaded_is_not_traced_but_its_module_is(jax):
     f = sg.load(sg.parse(SEVERAL), to="jax", functions="forward, jacobian")
     with pytest.raises(TypeError, match=r"takes and returns NumPy arrays; no jax.jit, vmap or grad traces it"):

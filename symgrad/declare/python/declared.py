@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
-from types import CodeType
+from types import CodeType, MethodType
 from typing import Any, overload
 
 from ...errors import DeclarationError, ShapeError, SymgradError
@@ -55,9 +55,12 @@ class Declared:
     def __init__(
         self, python: Callable[..., Any], text: str | None = None, static: Mapping[str, Any] | None = None
     ) -> None:
+        name = getattr(python, "__name__", f"<{type(python).__name__}>")
+        if not name.isidentifier():
+            raise DeclarationError(
+                f"a {name.strip('<>')} has no name, which printed functions need: write def name(x): return ..."
+            )
         functools.update_wrapper(self, python)
-        if self.__name__ == "<lambda>":
-            raise DeclarationError("a lambda has no name, which printed functions need: write def name(x): return ...")
         self._text = text
         signature = with_fixed(read_signature(python, text), static or {})
         self.static: dict[str, Any] = {**signature.static, **(static or {})}
@@ -66,6 +69,12 @@ class Declared:
             *signature.options,
         }
         self.signature: Signature = with_chosen_axes(signature, self.static, python.__name__)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Declared:
+        """Of a method that is declared, the one of an object."""
+        if instance is None:
+            return self
+        return Declared(MethodType(self.__wrapped__, instance), self._text, self.static)
 
     @property
     def name(self) -> str:
