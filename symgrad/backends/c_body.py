@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from ..expr import (
@@ -443,7 +444,11 @@ def _plain_maximum(node: Expr) -> Expr:
 
 
 def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Array]]:
-    """The temporaries on the stack, in the workspace, and those that only stand in for a result."""
+    """The temporaries on the stack, in the workspace, and those that only stand in for a result.
+
+    In the workspace those stand together whose rows are equally long, those with the commonest rows first: where it
+    begins at a line of the cache, and these are full lines, so does each of them, unless a row of others moves it.
+    """
     fixed, work, lent = [], [], []
     for array in arrays:
         if array.stands_for is not None:
@@ -452,6 +457,8 @@ def _places(arrays: Sequence[Array]) -> tuple[list[Array], list[Array], list[Arr
             fixed.append(array)
         else:
             work.append(array)
+    alike = Counter(array.shape[-1:] for array in work)
+    work.sort(key=lambda array: (-alike[array.shape[-1:]], -len(array.shape)))
     return fixed, work, lent
 
 

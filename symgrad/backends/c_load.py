@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
     Memory = Callable[[tuple[int, ...], np.dtype[Any]], Array]
     Pattern = tuple[tuple[int, ...], Array, Array]
+LINE = 64  # bytes of the cache, and of the widest vector: one that begins in its middle takes two lines
 Size = int | tuple[int, ...]
 Shape = tuple[int, ...]
 
@@ -438,9 +439,11 @@ class _Compiled:
         for k, tensor in self._numbers:
             array = values[tensor]
             arguments[k] = 0 if array is None else array.item()
-        work = [memory((room,), dtype) for room, (_, dtype) in zip(layout.rooms, self._work, strict=True)]
+        rooms = zip(layout.rooms, self._work, strict=True)
+        work = [memory((room + LINE // dtype.itemsize,), dtype) for room, (_, dtype) in rooms]
         for array, (k, _) in zip(work, self._work, strict=True):
-            arguments[k] = self._address(array)
+            place = self._address(array)
+            arguments[k] = place + -place % LINE
         found: int | None = self._call(*arguments)
         return found
 

@@ -12,6 +12,7 @@ typedef unsigned long uint64_t; typedef unsigned uint32_t; typedef int bool; typ
 """
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DEFINE = re.compile(r"(\w+)(\(([^)]*)\))?\s*(.*)")
+_CONDITION = re.compile(r"(?P<no>!?)defined\((?P<name>\w+)\)|(?P<number>\w+) >= [1-9]\d*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -60,13 +61,13 @@ def _resolved(text: str, files: Mapping[str, str], macros: dict[str, str]) -> li
 
 
 def _asked(word: str, rest: str, macros: Mapping[str, str]) -> bool:
-    """Whether a condition holds. What a compiler would define, such as __GNUC__, is not."""
+    """Whether a condition holds. What a compiler would define, such as __GNUC__, is not, and so counts as 0."""
     if word != "if":
         return (rest in macros) == (word == "ifdef")
-    parts = [re.fullmatch(r"(!?)defined\((\w+)\)", part.strip()) for part in rest.split("&&")]
-    if not all(parts):
+    parts = [_CONDITION.fullmatch(part.strip()) for part in rest.split("&&")]
+    if not all(part and part["number"] not in macros for part in parts):
         raise Fault(f"the check does not know #{word} {rest}")
-    return all((part[2] in macros) == (not part[1]) for part in parts if part)
+    return all(part["name"] and (part["name"] in macros) == (not part["no"]) for part in parts if part)
 
 
 def _defined(rest: str, macros: dict[str, str]) -> list[str]:

@@ -267,6 +267,28 @@ def test_what_a_product_reads_many_times_is_stored():
     assert "double *restrict const grad_pre_hidden = work;" in generate(library.mlp, to="c", check=False)["mlp.c"]
 
 
+def test_arrays_of_equal_rows_stand_together_in_memory():
+    text = generate(
+        parse(
+            "f(x[n,d], w[d,d]): y[i,j] = sum[l](x[i,l]*w[l,j]); m[j] = max[i](y[i,j]); p[i,j] = exp(y[i,j] - m[j]);"
+            "out = sum[i](log(sum[j](p[i,j])))"
+        ),
+        to="c",
+        check=False,
+        save="minimal",
+    )["f.c"]
+    rows = re.findall(r"\*restrict const (\w+) = work(.*);", text.split("void f_backward")[1])
+    assert rows == [
+        ("exp_y_minus_m_minus_max_y", ""),
+        ("grad_y", " + n * d"),
+        ("m", " + 2 * (n * d)"),
+        ("count_m", " + (2 * (n * d) + d)"),
+        ("grad_m", " + (2 * (n * d) + 2 * d)"),
+        ("exp_y", " + (2 * (n * d) + 3 * d)"),
+        ("sum_exp_y", " + (2 * (n * d) + 3 * d + d * n)"),
+    ]
+
+
 def test_a_column_sum_and_its_mean_share_memory():
     text = generate(library.batch_norm, to="c", check=False)["batch_norm.c"]
     assert "            mean_grad_output[j] /= (double)n;\n            mean_grad_output_xhat[j] /= (double)n;\n" in text
@@ -824,7 +846,7 @@ ROWS = {  # (function, macro): the memory that is left where loops take along th
     (library.rnn, "FORWARD_WORK"): "(b, m) (2 * (b) * (m))",
     (library.lstm, "FORWARD_WORK"): "(b, m) (2 * (b) * 4 * (m) + 4 * (m))",
     (library.logistic_growth_rk4, "BACKWARD_WORK"): "(n) ((n) + 1)",  # with the loop of one gradient under its guard
-    (library.soft_edit_distance, "BACKWARD_WORK"): "(n, m) (((n) + 1) * ((m) + 1) + 6 * (m))",  # a loop that runs down
+    (library.soft_edit_distance, "BACKWARD_WORK"): "(n, m) (6 * (m) + ((n) + 1) * ((m) + 1))",  # a loop that runs down
 }
 
 

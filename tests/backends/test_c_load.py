@@ -116,6 +116,17 @@ def linear():
     return sg.load(library.linear, to="c", check=False)
 
 
+@pytest.mark.parametrize("n", [3, 1000, 200_000])
+def test_temporaries_begin_at_a_line_of_the_cache(n, monkeypatch):
+    f = loaded("f(x[n])[i] = x[i] - max[j](exp(x[j])*x[n-1-j])")
+    backward, places = f._backward, []
+    call, ((k, _),) = backward._call, backward._work
+    monkeypatch.setattr(backward, "_call", lambda *given: places.append(given[k] % 64) or call(*given))
+    out, saved = f.forward(np.linspace(-1, 1, n))
+    f.backward(saved, np.ones_like(out))
+    assert places == [0]
+
+
 def test_contiguous_arrays_are_not_copied():
     x, weight = np.ones((3, 4)), np.ones((2, 4))
     _, saved = linear().forward(x, weight)
