@@ -10,7 +10,26 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from ..expr import ARGUMENT, ONE, ZERO, Apply, Expr, Ref, apply, const, is_exact, refs, select, substitute, total
+from ..expr import (
+    ARGUMENT,
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    Ref,
+    apply,
+    const,
+    factors,
+    fraction,
+    is_exact,
+    operator,
+    refs,
+    select,
+    substitute,
+    total,
+    transform,
+    without_sign,
+)
 from ..expr import values as nodes_of
 from ..expr.nodes import value_of
 from ..ops import OPS
@@ -34,6 +53,17 @@ class Sum:
 
 def _is_condition(node: Expr) -> bool:
     return isinstance(node, Apply) and OPS[node.op].result == "bool"
+
+
+def _as_power(node: Expr) -> Expr:
+    """exp(2*log(x)) as x**2, of an x that has a logarithm."""
+    inner, negative = without_sign(node.args[0]) if operator(node) == "exp" else (node, False)
+    above, below = factors(inner)
+    base = next((f.args[0] for f in above if operator(f) == "log"), None)
+    if inner is node or base is None:
+        return node
+    exponent = fraction([f for f in above if f is not apply("log", base)], below)
+    return base ** (-exponent if negative else exponent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +261,6 @@ class _Expansion:
             if k:
                 rest = self._cut(1, [inner.at(j) for j in range(1, length)])
                 power, factor = self._product(power, rest), dict(slopes(factor)).get(ARGUMENT, ZERO)
-            scale = self._known(substitute(factor, {ARGUMENT: start})) / math.factorial(k)
+            scale = self._known(transform(substitute(factor, {ARGUMENT: start}), _as_power)) / math.factorial(k)
             found = [c + scale * power.at(j) for j, c in enumerate(found)]
         return self._cut(0, found)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cached_property, reduce
 from types import MappingProxyType
 
+from ..declare.reductions import reduction_names
 from ..expr import (
     ONE,
     ZERO,
@@ -159,7 +160,7 @@ class Spelling:
             same = (e for e in self.added.values() if e.body is body and e.box == (*shown, *mine))
             e = next(same, None)
             if e is None:
-                name = self.names.new("total")
+                name = self.names.new(*reduction_names("sum", body))
                 e = Equation(name, tuple(i for i, _ in shown), "sum", body, (*shown, *mine))
                 self.added[name] = e
             return times * ref(e.target, *e.subscripts)
