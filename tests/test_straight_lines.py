@@ -169,9 +169,8 @@ def test_the_check_executes_slices(right: str, wrong: str) -> None:
 
 
 def test_contributions_to_an_output_that_others_read_are_added_in_one_line() -> None:
-    assert (
-        " += " not in sg.generate(sg.function(joints), to="c", check=False)["joints.c"].split("void joints_backward")[1]
-    )
+    text = sg.generate(sg.function(joints), to="c", check=False)["joints.c"]
+    assert " += " not in text.split("void joints_backward(")[1].split("\n}\n")[0]
 
 
 def test_what_differs_by_a_sign_is_computed_once() -> None:
