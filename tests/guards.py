@@ -163,6 +163,11 @@ GUARDED = {
         {"x": np.exp([0.0, 2]), "r": np.array(0.0)},
         {"x": np.exp([1.0, -1]) / 2, "r": np.array(np.e / 2)},
     ),
+    "a mean of twelve powers": (
+        "f(x[12], r) = where(r == 0, exp(sum[i](log(x[i]))/12), (sum[i](x[i]**r)/12)**(1/r)) for x > 0",
+        {"x": np.exp(6 * [0.0, 2]), "r": np.array(0.0)},
+        {"x": np.exp(6 * [1.0, -1]) / 12, "r": np.array(np.e / 2)},
+    ),
     "the mean of many, by exponentials": (
         "f(x[n], b) = where(b == 0, sum[i](x[i])/n, log(sum[i](exp(b*x[i]))/n)/b)",
         {"x": np.array([1.0, 3]), "b": np.array(0.0)},

@@ -36,7 +36,7 @@ from ..records import replace
 from .expansion import Sum
 
 TERMS = 3  # of a sum of as many as a size says: with one or two, too many are equal by chance
-LITERAL = 8  # terms, at most, of a sum of literal size
+LITERAL = 64  # terms, at most, of a sum of literal size: these take a second
 NOWHERE = apply("log", -ONE)  # what stands for a local where nothing asked for it: it has no value
 
 
