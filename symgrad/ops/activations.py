@@ -32,6 +32,15 @@ def _not_negative(x: Expr) -> Expr:
     return apply("le", x.args[0], 0) if isinstance(x, Apply) and x.op == "neg" else apply("ge", x, 0)
 
 
+def _risen(x: Expr) -> Expr:
+    """exp(min(x, 0)). Of a difference, and of a power, it is read off `_decaying`, which keeps digits of these."""
+    decaying = _decaying(x)
+    apart = isinstance(x, Apply) and x.op == "sub"
+    if apart or not (isinstance(decaying, Apply) and decaying.op == "exp"):
+        return select(_not_negative(x), ONE, decaying)
+    return apply("capped_exp", x)
+
+
 _x, _y, _distance = map(ref, ("x", "y", "distance"))
 _back, _lost, _decay = map(ref, ("back", "lost", "decay"))
 
@@ -51,9 +60,15 @@ ACTIVATIONS: tuple[Op, ...] = (
     function("sigmoid", lambda x, y: y * (1 - y), lambda x: 1 / (1 + sympy.exp(-x)),
              lambda x: 1 / (1 + exponential(-x)), names=("expit",),
              spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid", "triton": "tl.sigmoid"},
-             expand=lambda x: select(_not_negative(x), ONE, _decaying(x)) / (1 + _decaying(x)), nonnegative=True,
+             expand=lambda x: _risen(x) / (1 + _decaying(x)), nonnegative=True,
              monotone=1,
              ball=lambda x: 1 / (1 + (-x).exp())),
+    # NumPy chooses between elements slower than it computes exp, where the choice has no pattern
+    function("capped_exp", lambda x, y: select(apply("le", x, 0), y, ZERO), lambda x: sympy.exp(sympy.Min(x, 0)),
+             lambda x: exponential(min(x, 0)), spell={"numpy": "np.exp(np.minimum({}, 0))"},
+             expand=lambda x: select(_not_negative(x), ONE, _decaying(x)), nonnegative=True,
+             kinks=jump("x == 0", lambda x: bool(x == 0), 1), series=False,
+             ball=lambda x: x.min(0 * x).exp()),
     # sigmoid(x) (1 - sigmoid(x)) without cancellation
     function("sigmoid_slope", lambda x, y: -y * apply("tanh", x / 2), lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
              lambda x: 1 / (2 + exponential(x) + exponential(-x)), nonnegative=True,
