@@ -49,6 +49,11 @@ SPELLINGS = [  # (formula, sizes, inputs that are not drawn)
     ("f(x[n,k,m], y[m,k])[i] = sum[l,j](x[i,l,j]*y[j,l])", N, {}),
     ("f(x[n,n]) = sum[i](x[i,i])", N, {}),
     ("f(x[n,n,n])[j] = sum[i](x[i,j,i])", N, {}),
+    # what is summed first
+    ("f(a[n,k], b[k,m], c[m], d[n])[i] = sum[j,l](-a[i,j]*b[j,l]*c[l]/d[i])", N, {}),
+    ("f(x[n,k], y[m,k])[i] = sum[l,j](where(l <= j, x[i,l], 0)*y[j,l])", N, {}),
+    ("f(x[n,m], y[k])[l] = sum[i,j](where(i <= j, x[i,j]*y[l], 0))", N, {}),
+    ("f(x[n,m], y[k,m])[l] = mean[i,j](x[i,j]*y[l,j])", N, {}),
     # broadcasting, axes kept and moved
     ("f(x[n,m], y[n], z[m])[i,j] = (x[i,j] - y[i])*z[j]", N, {}),
     ("f(x[n,m], y[n], z[m])[j,i] = (x[i,j] - y[i])*z[j]", N, {}),

@@ -173,6 +173,20 @@ where((q - 1) * d[i] > q * d[i], q - 1, q))
         grad_x[i,j] = (grad_normalized[i, j] - normalized[i, j] * row_mean[i]) / sqrt_mean_x[i]
         grad_gain[j] = sum[i](grad_output[i, j] * normalized[i, j])
     """,
+    # summed first, as a matrix times a vector is before another matrix is multiplied by it
+    "centred(x[n,d], mu[d], w[d,k]): y[r,c] = sum[i]((x[r,i] - mu[i])*w[i,c]); out[r,c] = exp(y[r,c])": """
+        grad_y[r,c] = grad_output[r, c] * out[r, c]
+        grad_x[r,i] = sum[c](grad_y[r, c] * w[i, c])
+        sum_grad_y[c] = sum[r](grad_y[r, c])
+        grad_mu[i] = sum[c](-sum_grad_y[c] * w[i, c])
+        grad_w[i,c] = sum[r](grad_y[r, c] * (x[r, i] - mu[i]))
+    """,
+    "f(a[n,k], b[k,m], c[m])[i] = sum[j,l](a[i,j]*b[j,l]*c[l])": """
+        grad_sum_b_c[j] = sum[i](grad_output[i] * a[i, j])
+        grad_a[i,j] = grad_output[i] * sum_b_c[j]
+        grad_b[j,l] = grad_sum_b_c[j] * c[l]
+        grad_c[l] = sum[j](grad_sum_b_c[j] * b[j, l])
+    """,
     # under the condition of `own`, it is a number
     """counted(x[n], m[n]: int) -> out:
         own[i] = where(m[i] > 0, 1, 0)

@@ -57,6 +57,7 @@ from .inlined import Inlined
 from .normalised import with_normalised
 from .singular import filled_quotients, with_filled
 from .softmax import softmax
+from .summed import summed_first
 from .table import OF_INPUTS, SCALED, STABLE, Identity, stable_form
 from .tails import by_tails
 from .ties import with_powers_beside_ties
@@ -109,6 +110,7 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
         yield "in tails", _each_node(by_tails)
         yield "stable form of inputs", _in_form(OF_INPUTS, own)
         yield "softmax", softmax
+    yield "summed first", summed_first
     yield "equal reductions once", equal_once
     if function.stabilize:
         yield "removable singularities", with_filled

@@ -47,6 +47,7 @@ from .powers import with_powers_joined, with_quotients_joined
 from .reuse import added_up, entangled, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
+from .summed import summed_first
 from .sums import with_like_terms
 from .table import with_stable_slopes
 from .words import in_the_words_of_readers
@@ -86,6 +87,7 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     function = rewritten("numbers joined", function, replace(function, statements=tuple(numbers)))
     asked = tuple(_asked_once(e, function.table) if e.target in own else e for e in function.statements)
     function = rewritten("conditions asked once", function, replace(function, statements=asked))
+    function = rewritten("summed first", function, summed_first(function))
     function = rewritten("equal reductions once", function, equal_once(function))
     return replace(found, function=without_dead(function))
 

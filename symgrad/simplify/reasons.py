@@ -21,6 +21,8 @@ REASONS: Mapping[str, str] = {
     "stable form of inputs": f"{_IDENTITY}.",
     "softmax": "exp overflows beyond 709.78 in float64. With the logarithm of the sum taken off first, every exponent "
     "is at most 0, and the quotient is the same.",
+    "summed first": "What has no index of the other factors is summed first, as a matrix is multiplied by a vector "
+    "before another matrix is: that takes fewer operations.",
     "equal reductions once": "A sum that stands there twice is computed once.",
     "removable singularities": "A quotient that is 0/0 at a point, though it has a limit there, becomes a function of "
     "its own: near that point it is computed by its Taylor series.",
