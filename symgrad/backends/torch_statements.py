@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..expr import Expr
-from ..plan.arrays.below import below
+from ..plan.arrays.below import below, plain_number
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
 from ..plan.arrays.guards import names_read
 from ..plan.arrays.tree import ALL, BACK, Along, ArrayNode, Copy, Full, Item, Num, SizeOf, Slice, Take, Var
@@ -166,8 +166,15 @@ class TorchStatements(Statements):
         old = target if is_all(items) else Element(whole, self.tree.items(items))
         new = new if s.first else Operation(sign, (old, new))
         if is_all(items):
-            return [py.Assign(target, new)]
+            return [py.Assign(target, self._whole_row(target, s) if s.first else new)]
         return [py.Assign(target, moved_back(call("_with", whole, self._index(items), new), axes))]
+
+    def _whole_row(self, target: Expression, s: Update) -> Expression:
+        """What a row becomes: a tensor of its shape, as rows are put together in the end."""
+        value = self.tree(s.value)
+        if plain_number(s.value):
+            return call("torch.full_like", target, value)
+        return method(value, "expand_as", target) if s.lacks else value
 
     def add_at(self, s: AddAt) -> py.Block:
         places = along(s.items)

@@ -23,6 +23,7 @@ from .operands import with_operands
 from .planes import divided_last, planes, planes_of, regrouped
 from .program import Procedure, Program, names_in
 from .reciprocals import inverted_once
+from .running import with_running_sums
 from .saved import ROUNDED, choose_saved, with_exact_results
 from .scattered import scattered_apart
 from .segments import segments
@@ -85,6 +86,8 @@ def plan(
     both = without_logsumexp(both, border(both), primal.outputs, tensors, names, style)
     if small:  # else a quotient that has no name yet would lose its other readers
         both = [*both[: border(both)], *tidied(both[border(both) :])]
+    if every is None and to not in KERNELS:
+        both = with_running_sums(both, tensors, names, joint.facts)
     if style == "arrays":
         both = unmasked(suprema(both), border(both), tensors, names, joint.facts)
     both = list(recorded("lowered", joint.statements, shared_once(both)))

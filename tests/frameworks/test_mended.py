@@ -16,6 +16,21 @@ def test_agrees_with_the_formula(name, to):
     assert report.ok, report
 
 
+FIRST = {  # what a recurrence begins with has fewer axes than a row
+    "no axis": "f(x[n]) -> out: r[i:n] = where(i > 0, sin(r[i-1]) + x[i-1], 0); out[i] = r[i]**2",
+    "a number for a row": "f(x[n,m], y): r[i,k] = where(i > 0, sin(r[i-1,k])*x[i,k], 1.5); out[i,k] = r[i,k]**2*y",
+    "an input for a row": "f(x[n,m], y): r[i,k] = where(i > 0, sin(r[i-1,k])*x[i,k], y); out[i,k] = r[i,k]**2",
+    "a running sum": "f(x[n,m])[i:n,k:m] = sum[j](where((j < i) & (j > 0), exp(x[j,k]), 0))",
+}
+
+
+@pytest.mark.parametrize("to", ["torch", "jax"])
+@pytest.mark.parametrize("name", FIRST)
+def test_recurrences_begin_with_what_has_fewer_axes(name, to):
+    report = sg.check(sg.parse(FIRST[name]), to=to)
+    assert report.ok, report
+
+
 MATRICES = {  # what C calls LAPACKE for
     "a matrix that overflows": (
         "f(x[n], s): k[i,j:n] = exp(-(x[i] - x[j])**2/2) + where(i == j, exp(2*s), 0); l = cholesky(k); "

@@ -35,12 +35,14 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`name[items] += value`, where no element is written twice; `=` if nothing has been added to it yet."""
+    """`name[items] += value`, where no element is written twice; `=` if nothing has been added to it yet. `lacks`:
+    whether the items have axes that `value` is repeated along."""
 
     name: str
     items: tuple[Item, ...]
     value: Array
     first: bool = False
+    lacks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from ..program import Step
 from .below import below, children, plain_number, sizes_in, sizes_of
 from .borders import Borders
 from .commands import AddAt, Assign, For, Guard, Statement, Update, flat, items_of, replaced, tops
-from .elements import Moving, in_slices, trimmed_items
+from .elements import Moving, Run, in_slices, trimmed_items
 from .fills import Fills, plain_indices
 from .layout import pack_of
 from .spell import Speller
@@ -228,7 +228,8 @@ class Stores(Fills):
         value = self.speller.value(e)
         if slices is not None:
             array, items = self._sliced(e, slices, value)
-            return Update(e.target, items, array)
+            lacks = not {p.index for p in slices if isinstance(p, Run)} <= {*value.axes}
+            return Update(e.target, items, array, lacks=lacks)
         order = self.speller.order(e)
         items, axes = self.speller.arrays(target.subscripts, pieces, order, extents)
         value = self.speller.laid(value, axes)
