@@ -403,3 +403,9 @@ def test_the_plugin_makes_a_test_of_each_function(folder):
     assert "Print it again: symgrad generate" in said and "Traceback" not in said
     assert "1 passed" in tests("--symgrad", "pyproject.toml::cube[numpy]")[1]
     assert "1 passed" in tests("-o", "testpaths=tests")[1], "who does not ask for it has none of it"
+
+
+def test_what_is_installed_beside_is_imported_as_it_stands(pytestconfig):
+    """pytest rewrites the modules of plugins that it finds by itself: a file templates/numpy.py makes NumPy one."""
+    hook = pytestconfig.pluginmanager.rewrite_hook
+    assert [name for name in ("numpy", "torch", "jax") if hook.find_spec(name)] == []

@@ -154,7 +154,39 @@ def _guard() -> None:
 
     builder.create_masked_load, builder.create_masked_store, builder.create_dot = loads, stores, dot
     interpreter.GridExecutor = Guarded
+    interpreter._patch_lang, interpreter._get_np_dtype = _Patched(), _Numbers()
     mock.patch.object(torch.cuda, "device_of", chosen).start()
+
+
+class _Patched:
+    """What makes the functions of triton.language interpret: once, and not at every launch and every call of a device
+    function, as this process has no other kernels."""
+
+    def __init__(self) -> None:
+        self._patch = interpreter._patch_lang
+        self._seen: set[tuple[bool, bool]] = set()
+
+    def __call__(self, function: Any) -> Any:
+        names = [*map(id, function.__globals__.values())]
+        seen = id(tl) in names, id(tl.core) in names
+        if seen not in self._seen:
+            self._patch(function)
+            self._seen.add(seen)
+        return interpreter._LangPatchScope()  # which has nothing to restore
+
+
+class _Numbers:
+    """The NumPy type of one of triton, which makes a table of all of them at each call."""
+
+    def __init__(self) -> None:
+        self._type_of = interpreter._get_np_dtype
+        self._known: dict[str, Any] = {}
+
+    def __call__(self, kind: Any) -> Any:
+        name = kind.scalar.name
+        if name not in self._known:
+            self._known[name] = self._type_of(kind)
+        return self._known[name]
 
 
 class Worker:

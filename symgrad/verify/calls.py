@@ -176,7 +176,7 @@ def manners(call: Call, subsets: list[tuple[bool, ...]], apart: Mapping[str, Arr
     function = call.function
     if not has_backward(function):
         return faults
-    for needs in (*subsets, (True,) * len(call.inputs)):
+    for needs in dict.fromkeys((*subsets, (True,) * len(call.inputs))):
         grads = _again(call, call.cotangent, needs)
         if isinstance(grads, Exception):
             return [(function.name, f"with needs_input_grad={needs}, raises {_told(grads)}")]

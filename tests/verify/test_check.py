@@ -21,7 +21,8 @@ from symgrad.expr import HALF, ZERO, apply, const, index, ref, select
 from symgrad.formulas import parse
 from symgrad.ops import OPS
 from symgrad.verify import check, known, partials
-from symgrad.verify.calls import _partial
+from symgrad.verify.calls import Call, _partial, manners
+from symgrad.verify.cases import combinations
 from symgrad.verify.reference import Declaration
 from symgrad.verify.sampling import sample
 from symgrad.verify.sizes import choose, fitting, met, violations
@@ -470,3 +471,20 @@ def test_one_case_alone():
     whole, part = sg.check(sg.parse("f(x) = x**2")), sg.check(sg.parse("f(x) = x**2"), case=2)
     assert part.ok and 0 < part.points < whole.points
     assert "there is no case 99" in str(sg.check(sg.parse("f(x) = x**2"), case=99))
+
+
+@pytest.mark.parametrize("text", ["f(x) = x**2", "f(x, y) = x*y", "f(x[n], y[n], z, t[n]: int)[i] = x[t[i]]*y[i]*z"])
+def test_no_gradients_are_asked_for_twice_in_one_way(text):
+    f, asked = sg.parse(text), []
+    loaded = sg.load(f, check=False)
+
+    def backward(saved, cotangent, needs):
+        asked.append((needs, cotangent))
+        return loaded.backward(saved, cotangent, needs)
+
+    call = Call(f, SimpleNamespace(forward=loaded.forward, backward=backward), sample(Declaration(f)).cases[0], float)
+    call.results()
+    asked.clear()
+    assert manners(call, combinations(f), {}) == []
+    needs = [n for n, cotangent in asked if cotangent is call.cotangent]
+    assert len(needs) == len({*needs}) > 1 and (True,) * len(f.inputs) in needs
