@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..evaluate import evaluate
-from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
+from ..expr import ONE, Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
 from ..expr.polynomials import polynomial
 from ..ir import MIRRORED, Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
@@ -77,7 +77,7 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype], data: Container[str]) -> Expr
             return node
         x, y = node.args
         if Dtype.REAL not in (dtype_of(x, kinds), dtype_of(y, kinds)):
-            return node
+            return x if node.op == "floordiv" and y is ONE else node
         return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
     return transform(body, rewrite, only=TYPED | COMPARISONS | {"clip"})
