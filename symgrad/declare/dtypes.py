@@ -39,7 +39,8 @@ def with_dtypes(
             e = replace(e, subscripts=tuple(map(_clipped, e.subscripts)))
             mine, other = _dtype(e, kinds), targets.get(e.target)
             targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
-            kinds[e.target] = targets[e.target]
+            found = (targets[e.target], before.get(e.target))  # with what is written further on
+            kinds[e.target] = next(d for d in (Dtype.REAL, Dtype.INT, Dtype.BOOL) if d in found)
             result.append(e)
         if targets == before:
             return result, targets
