@@ -151,8 +151,8 @@ def _guard(line: Line) -> Where:
 
 
 def _wish(a: Array, tensors: Mapping[str, Tensor], divides: bool) -> tuple[str, str]:
-    """What an array is called, and a tensor in it, or "" where it is of numbers alone: `safe_x` where a 1 stands for what x may not be, or the first place
-    for one that there is not, `masked_x` where it counts as 0."""
+    """What an array is called, and a tensor in it, or "" where it is of numbers alone: `safe_x` where a 1 stands for
+    what x may not be, or the first place for one that there is not, `masked_x` where it counts as 0."""
     if isinstance(a, Elementwise) and _is_guard(a):
         value, instead = sorted(a.args[1:], key=lambda branch: isinstance(branch, Num))
         first = _first(value) or _last(a)
