@@ -404,6 +404,9 @@ MENDED = {
     "integers before states of real numbers": (
         "f(y[m], z[n]) -> h: h[n,j:m] = j; h[i:n,j] = tanh(sum[l:m](h[i+1,l])*y[0]) + z[i]"
     ),
+    "a factor that is the next place, in a recurrence": (
+        "f(a[n], x[m]) -> h: h[0] = 1; h[(i:n)+1] = tanh(h[i])*mean[l:m](i+1) + a[i]"
+    ),
     "states from the end that are numbers": "f(x[n]; s=1.25) -> h: h[n] = -s; h[i:n] = 3*h[i+1]",
     "places of an axis in a loop, and outside": (
         "f(x[n,m], y[m], w, A[n,n], t[n]: int) -> g, h: h[j:m] = where(j % 2 == 0, x[0,j], sigmoid(y[j])); "
