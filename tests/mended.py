@@ -399,6 +399,20 @@ MENDED = {
         "f(x, a) = where(x >= 0, where(a == 0, log(x + 1), ((x + 1)**a - 1)/a), "
         "where(a == 2, -log(1 - x), -((1 - x)**(2 - a) - 1)/(2 - a)))"
     ),
+    "the last state at each place": "f(a[n], s): h[0] = s; h[(i:n)+1] = h[i] + a[i]; out[i:n] = h[n]",
+    "the first state at each place, from the end": "f(a[n], s): h[n] = s; h[i:n] = h[i+1] + a[i]; out[i:n] = h[0]",
+    "integers before states of real numbers": (
+        "f(y[m], z[n]) -> h: h[n,j:m] = j; h[i:n,j] = tanh(sum[l:m](h[i+1,l])*y[0]) + z[i]"
+    ),
+    "a factor that is the next place, in a recurrence": (
+        "f(a[n], x[m]) -> h: h[0] = 1; h[(i:n)+1] = tanh(h[i])*mean[l:m](i+1) + a[i]"
+    ),
+    "states from the end that are numbers": "f(x[n]; s=1.25) -> h: h[n] = -s; h[i:n] = 3*h[i+1]",
+    "places of an axis in a loop, and outside": (
+        "f(x[n,m], y[m], w, A[n,n], t[n]: int) -> g, h: h[j:m] = where(j % 2 == 0, x[0,j], sigmoid(y[j])); "
+        "a[0,j:m] = x[0,j]**2; a[(i:n)+1,j] = maximum(a[i,j], where(j != j, y[t[i]] + A[i,i], x[i,j])); "
+        "g[l:m] = 0; g[t[i]] += min[l:m](a[0,l])*maximum(x[i,t[i]], w)"
+    ),
     "a mean with weights, of which there may be none": "f(y[m], w[m]) = sum[i](y[i]*w[i]**2/sum[j](w[j]**2))",
 }
 # the same, with what is saved: nothing that backward can compute, or all

@@ -11,6 +11,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedError
+from ..expr import Ref, comparisons, refs
+from ..ir import Equation
 from ..later import Later
 from ..ops.primitive import Primitive
 from ..plan import Beside, Program
@@ -62,6 +64,15 @@ VECTORS = """\
 #pragma GCC target("prefer-vector-width=512") /* Intel: GCC takes 256 */
 #endif""".splitlines()
 
+# A maximum is found again among what it was taken of by comparing: an FMA in one of the two places would round it
+# otherwise, and no element would be the largest. GCC does not know the pragma of C99.
+ROUNDED = """\
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off") /* a maximum is found again */
+#else
+#pragma STDC FP_CONTRACT OFF
+#endif""".splitlines()
+
 
 class C(Backend):
     """The C99 backend."""
@@ -98,6 +109,8 @@ class C(Backend):
         local = [f for f in module.functions if f not in module.interface]
         looped = [f for f in module.interface if _has_loop(f)]
         straight = [f for f in module.interface if not _has_loop(f)]
+        every = [q for p in programs for q in (p, *(b.program for b in p.beside))]
+        compares = any(_compares_maximum(p.derivative.function.statements) for p in every)
         source = [
             [*costly, *(f"#include <{file}>" for file in module.includes), f'#include "{name}.h"'],
             [line for f in module.externs for line in write.head(f, definition=False)],
@@ -105,6 +118,7 @@ class C(Backend):
             *map(write.constant, module.constants),
             *([VECTORS] if looped and not straight else []),
             *map(write.function, local),
+            *([ROUNDED] if compares else []),
             *map(write.function, straight),
             *([VECTORS] if looped and straight else []),
             *map(write.function, looped),
@@ -385,3 +399,17 @@ def guard(name: str) -> str:
 def _types(functions: Sequence[Function]) -> list[Type]:
     found = [p.type for f in functions for p in f.parameters]
     return found + [n.type for f in functions for n in contents(f) if isinstance(n, (Local, Array, Cast))]
+
+
+def _compares_maximum(equations: Sequence[Equation]) -> bool:
+    """Whether a maximum or a minimum is compared with what is computed."""
+    computed = {e.target for e in equations}
+    largest = {e.target for e in equations if e.reduce in ("max", "min")}
+    if not largest:
+        return False
+    roots = [root for e in equations for root in (e.body, e.where) if root is not None]
+    sides = [n.args for root in roots for n in comparisons(root)]
+    given = [[isinstance(a, Ref) and a.name not in computed for a in args] for args in sides]
+    return any(
+        not any(one) and any(r.name in largest for r in refs(*args)) for args, one in zip(sides, given, strict=True)
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..evaluate import evaluate
-from ..expr import Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
+from ..expr import ONE, Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
 from ..expr.polynomials import polynomial
 from ..ir import MIRRORED, Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
@@ -39,7 +39,8 @@ def with_dtypes(
             e = replace(e, subscripts=tuple(map(_clipped, e.subscripts)))
             mine, other = _dtype(e, kinds), targets.get(e.target)
             targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
-            kinds[e.target] = targets[e.target]
+            found = (targets[e.target], before.get(e.target))  # with what is written further on
+            kinds[e.target] = next(d for d in (Dtype.REAL, Dtype.INT, Dtype.BOOL) if d in found)
             result.append(e)
         if targets == before:
             return result, targets
@@ -77,7 +78,7 @@ def _typed(body: Expr, kinds: Mapping[str, Dtype], data: Container[str]) -> Expr
             return node
         x, y = node.args
         if Dtype.REAL not in (dtype_of(x, kinds), dtype_of(y, kinds)):
-            return node
+            return x if node.op == "floordiv" and y is ONE else node
         return apply("floor", x / y) if node.op == "floordiv" else apply("modulo", x, y)
 
     return transform(body, rewrite, only=TYPED | COMPARISONS | {"clip"})

@@ -450,8 +450,6 @@ def _negation(a: Expr) -> Expr:
 
 
 def _floordiv(a: Expr, b: Expr) -> Expr:
-    if b is ONE:
-        return a
     if is_exact(a) and is_exact(b) and b is not ZERO:
         return const(value_of(a) // value_of(b))
     return _apply("floordiv", a, b)

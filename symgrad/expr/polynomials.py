@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import gcd, prod
 
-from .nodes import ZERO, Apply, Const, Expr, Index, apply, const
+from .nodes import ONE, ZERO, Apply, Const, Expr, Index, apply, const
 from .traversal import postorder, substitute, with_args
 
 LARGEST_PRODUCT = 10_000  # terms of a polynomial that are multiplied out
@@ -163,6 +163,8 @@ def polynomial(s: Expr) -> Polynomial | None:
 def _of(node: Expr, parts: list[Polynomial | None]) -> Polynomial | None:
     if isinstance(node, Const):
         return constant(int(node.value)) if node.value.denominator == 1 else None
+    if isinstance(node, Apply) and node.op == "floordiv" and node.args[1] is ONE:
+        return parts[0]
     if not isinstance(node, Apply) or node.op not in ("add", "sub", "mul", "neg"):
         return symbol(node)
     known = [p for p in parts if p is not None]

@@ -165,6 +165,8 @@ class _Reuse:
         done = self._done.setdefault(box, {})
 
         def rule(node: Expr) -> Expr:
+            if isinstance(node, Ref):  # a subscript stays an expression of indices, which tells loops and bounds
+                return self._look(node, box)
             new = renewed(node, done) if node.args else node
             self._inside.update([outline(a, self._outlines) for a in new.args])
             return self._look(new, box)

@@ -251,3 +251,12 @@ def test_a_mistake_in_a_call_names_the_function(name):
     call, said = MISTAKES[name]
     with pytest.raises((TypeError, ValueError), match=re.escape(said)):
         call(sg.load(library.linear, to="c", check=False), np.ones((2, 3)), np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("text", ["f(y[m], g): h[j] = g*y[j]/(1 + y[j]**2); out = max[l](3 + h[l])"])
+def test_a_largest_element_is_found_again_with_fused_operations(text):
+    code = sg.load(sg.parse(text), to="c", check=False)
+    drawn = np.random.default_rng(0)
+    for _ in range(300):
+        _, saved = code.forward(drawn.normal(size=3), drawn.normal(size=()))
+        assert code.backward(saved)[1] != 0

@@ -61,7 +61,8 @@ SAME = {
             "np.reciprocal(3 + x)",
         ),
         *("np.power(3 + x, w)", "(3 + x)**w", "2**x", "x**2", "x**-2 if False else x", "-7 % (3 + x)", "7 // (3 + x)"),
-        *("x % 0.4", "x // 0.4", "-x", "abs(x)", "1/(3 + x)", "x/2", "2 - x", "x.T @ x", "w @ x.T", "w @ w", "x @ w"),
+        *("x % 0.4", "x // 0.4", "x // 1", "-x", "abs(x)", "1/(3 + x)", "x/2", "2 - x"),
+        *("x.T @ x", "w @ x.T", "w @ w", "x @ w"),
         *("np.outer(x, w)", "np.outer(w, x)", "np.outer(w, w)", "np.outer(x, 2.0)", "np.linalg.outer(w, w)"),
         *("np.dot(x, w)", "np.dot(w, w)", "np.dot(x, x.T)", "np.dot(2, x)", "np.dot(x, 2.0)", "np.matmul(x, w)"),
         *(

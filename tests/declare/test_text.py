@@ -179,6 +179,9 @@ ARRAYS = [
     ("f(x[n]) -> o: o[i] = h[i]*2; h[i] = x[i]", {"x": [0.5, 2]}, [[1, 4]]),
     ("f(x[n]) -> o: o[0] = n; o[1] = x[0]", {"x": [0.5, 2]}, [[2, 0.5]]),
     ("f(x, y) = [x//y, x % y]", {"x": -3.5, "y": 2}, [[[-2, 0.5]]]),
+    ("f(x, y) = [x//1, x//1.0*y, (x*y)//1]", {"x": -3.5, "y": 2.1}, [[[-4, -8.4, -8]]]),
+    ("f(k: int) = [k//1, -k//1]", {"k": 3}, [[[3, -3]]]),
+    ("f(x[n])[i] = x[i//1]", {"x": [0.5, 2]}, [[0.5, 2]]),
     (
         """layer_norm(x[n,d], gain[d], bias[d]; eps=0.0):
             mean[i] = sum[j](x[i,j])/d
@@ -612,6 +615,8 @@ def _makes_sense(node: Expr) -> bool:
             return False  # x - -y reads back as x + y
         if isinstance(n, Apply) and n.op in ("floordiv", "mod") and Dtype.REAL in [dtype_of(a, KINDS) for a in n.args]:
             return False  # reads back as the operator of real numbers
+        if isinstance(n, Apply) and n.op == "floordiv" and n.args[1] is const(1):
+            return False  # reads back as the integer that is divided
         if isinstance(n, Apply) and n.op in ("floordiv", "mod") and indices(n.args[1]):
             return False  # refused: it may be 0
         if isinstance(n, Apply) and OPS[n.op].kind == "logic" and {dtype_of(a, KINDS) for a in n.args} != {Dtype.BOOL}:

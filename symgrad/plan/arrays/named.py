@@ -69,10 +69,11 @@ def named(
         if a not in names:
             if of_ranges(a):
                 names[a] = sizes.names.new(_range_wish(a, everything))
+                tensors[names[a]] = Tensor(names[a], (), Dtype.INT)
                 return names[a]
             wish, first = _wish(a, tensors, a in divisors)
             names[a] = sizes.names.new(wish)
-            tensors[names[a]] = tensors[first]
+            tensors[names[a]] = tensors[first] if first else Tensor(names[a], ())
         return names[a]
 
     def inside_named(a: Array, others: Sequence[Array]) -> Array:
@@ -150,8 +151,8 @@ def _guard(line: Line) -> Where:
 
 
 def _wish(a: Array, tensors: Mapping[str, Tensor], divides: bool) -> tuple[str, str]:
-    """What an array is called, and a tensor in it: `safe_x` where a 1 stands for what x may not be, or the first place
-    for one that there is not, `masked_x` where it counts as 0."""
+    """What an array is called, and a tensor in it, or "" where it is of numbers alone: `safe_x` where a 1 stands for
+    what x may not be, or the first place for one that there is not, `masked_x` where it counts as 0."""
     if isinstance(a, Elementwise) and _is_guard(a):
         value, instead = sorted(a.args[1:], key=lambda branch: isinstance(branch, Num))
         first = _first(value) or _last(a)
@@ -163,7 +164,7 @@ def _wish(a: Array, tensors: Mapping[str, Tensor], divides: bool) -> tuple[str, 
         first = _first(a) or _last(a)
         return "denominator" if divides else f"guarded_{first}", first
     word, last = next(word for kind, word in WORDS.items() if isinstance(a, kind)), _last(a)
-    return f"{word}_{last}", last
+    return f"{word}_{last}" if last else word, last
 
 
 def _range_wish(a: Array, everything: Sequence[Array]) -> str:
@@ -195,8 +196,8 @@ def _first(a: Array) -> str | None:
 
 
 def _last(a: Array) -> str:
-    """The last one: the maximum, where an array is compared with its own."""
-    return next(b.name for b in below(a) if isinstance(b, Var))
+    """The last one, or "": the maximum, where an array is compared with its own."""
+    return next((b.name for b in below(a) if isinstance(b, Var)), "")
 
 
 def _is_guard(a: Array) -> bool:

@@ -7,7 +7,8 @@ the terms up to there, combined by one operation.
 from __future__ import annotations
 
 from ...domain import Domain
-from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, branch, indices, refs, substitute
+from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, branch, index, indices, refs, substitute
+from ...expr.names import fresh
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor, spans
 from ...ops import OPS
@@ -168,6 +169,7 @@ def _combined(body: Expr, earlier: Ref) -> tuple[str | None, Expr | None] | None
 
 
 def _everywhere(e: Equation, axis: int, i: Index, extent: Expr) -> Equation:
-    """What `e` writes at one place of an axis, at all of them."""
-    subscripts = tuple(i if k == axis else s for k, s in enumerate(e.subscripts))
-    return replace(e, subscripts=subscripts, box=((i, extent), *e.box))
+    """What `e` writes at one place of an axis, at all of them; `i` goes along it, if `e` has no index of that name."""
+    along = index(fresh(i.name, [j.name for j, _ in e.box]))
+    subscripts = tuple(along if k == axis else s for k, s in enumerate(e.subscripts))
+    return replace(e, subscripts=subscripts, box=((along, extent), *e.box))
