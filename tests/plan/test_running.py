@@ -10,7 +10,7 @@ FORMULAS = {  # a line of NumPy that each has, forward or backward
     "f(x[n])[i:n] = sum[j](where(j <= i, sin(x[j]), 0))": "out = np.cumsum(np.sin(x))",
     "f(x[n])[i:n] = sum[j](where(i <= j, x[j], 0))": "grad_x = np.cumsum(grad_output)",
     "f(x[n,m])[i:n,k:m] = sum[j](where(j <= i, x[j,k]**2, 0))": "out = np.cumsum(x**2, axis=0)",
-    "f(x[n,m], y[n])[i:n] = -sum[j,k](where(j < i, x[j,k]*y[j], 0))": "grad_output[::-1]",
+    "f(x[n,m], y[n])[i:n] = -sum[j,k](where(j < i, x[j,k]*y[j], 0))": "np.cumsum(y * x.sum(axis=1))[:-1]",
     "f(x[n], w[n])[i:n] = sum[j](where(j > i, x[j]*w[i], 0))": "np.cumsum(grad_output * w)",
     "f(x[n,m])[i:n,j:m] = sum[k,l](where((k <= i) & (l <= j), x[k,l], 0))": (
         "np.cumsum(np.cumsum(x, axis=0), axis=1)"
