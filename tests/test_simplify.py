@@ -207,6 +207,11 @@ def test_text_has_the_form_that_experts_write(text):
     assert show_equations(derive(sg.parse(text)).equations) == written(TEXTS[text])
 
 
+def test_a_sum_whose_condition_has_other_indices_is_not_taken_apart():
+    f = sg.parse("f(a[n], b[k,m])[i] = sum[j,l](where(l <= i, a[i]*b[j,l], 0))")
+    assert len(derive(f).primal.statements) == 1
+
+
 SAME = {  # other ways of declaring a function lead to the same form
     "softmax": [
         "softmax(x[..., n])[..., j] = exp(x[..., j])/sum[l](exp(x[..., l]))",

@@ -55,7 +55,16 @@ from .order import (
     scheduled,
 )
 from .presence import where_read
-from .reach import covers, disjoint, disjoint_writes, inside, range_of, unconstrained_indices, writes_once
+from .reach import (
+    covers,
+    disjoint,
+    disjoint_writes,
+    inside,
+    range_of,
+    reads_inside,
+    unconstrained_indices,
+    writes_once,
+)
 from .reads import (
     Conditions,
     asked_before,

@@ -40,6 +40,12 @@ def inside(found: Mapping[Expr, Expr], box: Box, extents: Mapping[Index, Expr]) 
     return True
 
 
+def reads_inside(parts: Iterable[Expr], there: Domain, tensors: Mapping[str, Tensor]) -> bool:
+    """Whether what is read at all points of a domain are elements of the tensors."""
+    read = (zip(r.subscripts, tensors[r.name].shape, strict=True) for r in refs(*parts) if r.name in tensors)
+    return all(there.inside(s, axis) for axes in read for s, axis in axes)
+
+
 def range_of(node: Expr, extents: Mapping[Index, Expr]) -> tuple[Expr, tuple[Expr, ...]]:
     """What makes two parts of equations the same values: the expression, and how far its indices run."""
     key = node.key

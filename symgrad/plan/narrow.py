@@ -36,7 +36,7 @@ from ..expr import (
     with_args,
 )
 from ..expr.names import Names
-from ..ir import NEUTRAL, Equation, Tensor, reads_of
+from ..ir import NEUTRAL, Equation, Tensor, reads_inside, reads_of
 from ..ops import OPS
 from ..ops.limits import ENDS, INFINITY, limit
 from ..records import dataclass, replace
@@ -136,9 +136,7 @@ def unmasked(
 
         def everywhere(body: Expr, box: Domain = box) -> bool:
             """Whether `body` has a value in all of the box."""
-            total = all(OPS[op].total for op in operators(body))
-            read = (zip(r.subscripts, table[r.name].shape, strict=True) for r in refs(body) if r.name in table)
-            return total and all(box.inside(s, axis) for axes in read for s, axis in axes)
+            return all(OPS[op].total for op in operators(body)) and reads_inside((body,), box, table)
 
         def plain(node: Expr) -> Expr:
             if not (isinstance(node, Apply) and node.op == "select" and node.args[2] is ZERO):

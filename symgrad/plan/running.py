@@ -23,14 +23,13 @@ from ..expr import (
     indices,
     operators,
     ref,
-    refs,
     select,
     signed_factors,
     substitute,
 )
 from ..expr.names import Names
 from ..expr.sizes import equal
-from ..ir import Equation, Tensor
+from ..ir import Equation, Tensor, reads_inside
 from ..ops import OPS
 from ..records import dataclass, replace
 from ..simplify.write import own_name
@@ -95,9 +94,7 @@ def _running(
 
 def _everywhere(parts: Sequence[Expr], there: Domain, tensors: Mapping[str, Tensor]) -> bool:
     """Whether all of it has a value at every place, be it asked for or not: a recurrence computes all."""
-    read = (zip(r.subscripts, tensors[r.name].shape, strict=True) for r in refs(*parts) if r.name in tensors)
-    total = all(OPS[op].total for op in operators(*parts))
-    return total and all(there.inside(s, axis) for axes in read for s, axis in axes)
+    return all(OPS[op].total for op in operators(*parts)) and reads_inside(parts, there, tensors)
 
 
 def _is_masked(f: Expr) -> bool:

@@ -10,11 +10,10 @@ not at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ..expr import Apply, Expr, Index, conjunction, const, factors, fraction, indices, ref, without_number
+from ..domain import Domain
+from ..expr import Expr, Index, conjunction, fraction, indices, ref, signed_factors
 from ..expr.names import Names
-from ..ir import Equation, Function, Tensor, names_of
+from ..ir import Equation, Function, Tensor, names_of, reads_inside
 from ..ops.naming import product_phrase
 from ..records import dataclass, replace
 from .write import own_name
@@ -43,7 +42,7 @@ def summed_first(function: Function) -> Function:
         waiting = [e]
         while waiting:
             e = waiting.pop()
-            split = _split(e)
+            split = _split(e, function)
             if split is None or function.facts.integer(fraction(*split.first)):
                 statements.append(e)
                 continue
@@ -58,60 +57,45 @@ def summed_first(function: Function) -> Function:
     return replace(function, tensors=tuple(tensors), statements=tuple(statements))
 
 
-def _split(e: Equation) -> _Split | None:
-    """The sum that comes first: the one over fewest indices. None if none does, or conditions stand between its indices
-    and the others."""
+def _split(e: Equation, function: Function) -> _Split | None:
+    """The sum that comes first: the one over fewest indices. None if none does, or a condition has other indices; it
+    may say where nothing is asked for."""
     if e.reduce != "sum" or not e.plain or not e.reduced or any(r.name == e.target for r in e.reads):
         return None
-    sides = [[(f, frozenset(indices(f))) for f in side] for side in _factors(e)[1:]]
+    sides = [[(f, frozenset(indices(f))) for f in side] for side in signed_factors(e.body)[:2]]
     box, found = {i for i, _ in e.box}, list[_Split]()
     for i, _ in e.reduced:
         asked = [frozenset(indices(c)) for c in e.conditions]
         within = frozenset[Index]().union(*(has for side in sides for _, has in side if i in has))
         within = within.union(*(has for has in asked if i in has))
         apart = {j for side in sides for _, has in side if i not in has for j in has} - within
-        if not apart & box or any(has & within and not has <= within for has in asked):
+        if not apart & box or not all(has <= within for has in asked):
             continue
         first = [tuple(f for f, has in side if i in has) for side in sides]
+        there = Domain.of(tuple(pair for pair in e.box if pair[0] in within), e.where, function.facts)
+        if not reads_inside((*first[0], *first[1]), there, function.table):
+            continue  # where the others have no elements, it is not asked for
         elsewhere = {j for side in sides for f, has in side if i not in has for j in has}
         moved = frozenset(j for j, _ in e.reduced if j in within and j not in elsewhere)
         found.append(_Split(moved, within, (first[0], first[1])))
     return min(found, key=lambda s: len(s.within), default=None)
 
 
-def _factors(e: Equation) -> tuple[Expr, list[Expr], list[Expr]]:
-    """The number in a product, its sign with it, and its other factors above and below the line."""
-    body, sign = e.body, 1
-    while isinstance(body, Apply) and body.op == "neg":
-        (body,), sign = body.args, -sign
-    number, *sides = without_number(*factors(body))
-    for side in sides:
-        for k, f in enumerate(side):
-            while isinstance(f, Apply) and f.op == "neg":
-                (f,), sign = f.args, -sign
-            side[k] = f
-    return const(sign * number), sides[0], sides[1]
-
-
 def _parted(e: Equation, split: _Split, names: Names) -> tuple[Equation, Equation]:
     """The sum that comes first, and what is left."""
-    number, above, below = _factors(e)
+    above, below, sign = signed_factors(e.body)
     body, box = fraction(*split.first), [pair for pair in e.box if pair[0] in split.within]
     shown = tuple(pair for pair in box if pair[0] not in split.moved)
     bound = tuple(pair for pair in box if pair[0] in split.moved)
     own = own_name("sum", body)
     name = names.new(own or "row_sum", f"sum_{product_phrase(body)}" if own else "")
     at = tuple(i for i, _ in shown)
-    mine = [c for c in e.conditions if split.within.issuperset(indices(c))]
-    first = Equation(name, at, "sum", body, (*shown, *bound), _all(mine), e.when, e.guarded)
-    place = next((k for k, f in enumerate(above) if f in split.first[0]), 0)
-    above[place : place + 1] = [ref(name, *at), *([] if above[place] in split.first[0] else above[place : place + 1])]
+    first = Equation(name, at, "sum", body, (*shown, *bound), e.where, e.when, e.guarded)
+    place = next((k for k, f in enumerate(above) if f in split.first[0]), 0)  # where the first of them stood
+    above.insert(place, ref(name, *at))
     others = [f for f in above if f not in split.first[0]], [f for f in below if f not in split.first[1]]
     left = [c for c in e.conditions if split.moved.isdisjoint(indices(c))]
     rest = tuple(pair for pair in e.box if pair[0] not in split.moved)
-    reduce = "sum" if {i for i, _ in rest} - {i for i, _ in e.shown} else "none"
-    return first, replace(e, reduce=reduce, body=number * fraction(*others), box=rest, where=_all(left))
-
-
-def _all(conditions: Sequence[Expr]) -> Expr | None:
-    return conjunction(conditions) if conditions else None
+    reduce, body = "sum" if len(rest) > len(e.shown) else "none", fraction(*others)
+    where = conjunction(left) if left else None
+    return first, replace(e, reduce=reduce, body=-body if sign < 0 else body, box=rest, where=where)
