@@ -1,5 +1,6 @@
 """The tests of this folder share `mathematics`; `--update` rewrites `generated/`."""
 
+import gc
 import os
 import sys
 from collections import Counter
@@ -69,6 +70,15 @@ def pytest_collection_modifyitems(config, items):
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not any(map(item.get_closest_marker, left))]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_second_look():
+    """What a file leaves behind, formulas and what was derived of them, stays: the collector need not look at some
+    gigabytes of it again during the next file."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser):
