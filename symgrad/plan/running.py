@@ -87,7 +87,9 @@ def _running(
         asks_all = not way.beside and all(c in along or c in ways and not ways[c].beside for c in others)
         real = not facts.integer(fraction([f for f in above if f in mine], [f for f in below if f in mine]))
         told = asks_all or _everywhere(mine, there, tensors)
-        if mine and real and way.i not in within and not apart and told:
+        outside = [f for f in (*above, *below) if f not in mine]
+        kept = not along or all(OPS[op].total for op in operators(*outside))  # 0 of nothing is 0 by it, too
+        if mine and real and way.i not in within and not apart and told and kept:
             return _parts(e, way, (above, below, others), sign, within, names)
     return None
 
@@ -140,10 +142,11 @@ def _parts(
         first, body = (Equation(name, at, kind, body, (*box, *inner), None, e.when),), ref(name, *at)
     name, at = names.new(own_name("running", body) or "running"), tuple(x for x, _ in axes)
     there, next_to = (apply("lt", i, extents[i] - 1), i + 1) if way.back else (apply("gt", i, 0), i - 1)
-    before = select(there, ref(name, *(next_to if x is i else x for x in at)), ZERO)
-    running = Equation(name, at, "none", before + substitute(body, {j: i}), axes, None, e.when)
+    before = ref(name, *(next_to if x is i else x for x in at))
+    running = Equation(name, at, "none", select(there, before, ZERO) + substitute(body, {j: i}), axes, None, e.when)
     whole = [before if way.beside else ref(name, *at), *(f for f in above if j not in indices(f))]
     rest = fraction(whole, [f for f in below if j not in indices(f)])
+    rest = select(there, rest, ZERO) if way.beside else rest
     left = [c for c in others if j not in indices(c)]
     moved = [c for c in left if c not in e.conditions]  # it stands in the body, as it stood there
     rest = select(conjunction(moved), rest, ZERO) if moved else rest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import symgrad as sg
@@ -15,7 +16,11 @@ FORMULAS = {  # a line of NumPy that each has, forward or backward
     "f(x[n,m])[i:n,j:m] = sum[k,l](where((k <= i) & (l <= j), x[k,l], 0))": (
         "np.cumsum(np.cumsum(x, axis=0), axis=1)"
     ),
-    "f(x[n], t[n]: int)[i:n] = sum[j](where((j <= i) & (t[j] > 0), x[j]/(1 + t[i]**2), 0))": "np.cumsum(np.where(t > 0",
+    "f(x[n], t[n]: int)[i:n] = sum[j](where((j <= i) & (t[j] > 0), x[j]*t[i], 0))": "np.cumsum(np.where(t > 0",
+}
+NOTHING = {  # a sum of nothing is 0, whatever it is multiplied by
+    "beside": "f(x[n], y[n])[i:n] = sum[j](where(j < i, x[j]*log(y[i]), 0)) for y >= 0",
+    "under a mask": "f(x[n], y[n], t[n]: bool)[i:n] = sum[j](where((j <= i) & t[j], x[j]*log(y[i]), 0)) for y >= 0",
 }
 TRIANGLES = {  # what stays one, as what is summed has no value at all places, or both indices
     "the last place has no value, and is not asked for": "f(x[n])[i:n] = sum[j](where(j < i, log(x[j]), 0))",
@@ -45,3 +50,13 @@ def test_is_right(text, to):
 def test_what_stays_a_triangle_is_right(name, to):
     report = sg.check(sg.parse(TRIANGLES[name]), to=to)
     assert report.ok, report
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_of_nothing_it_is_0(name):
+    f = sg.load(sg.parse(NOTHING[name]), to="numpy", check=False)
+    x, y = np.array([2.0, 3.0]), np.array([0.0, 1.0])
+    masks = () if name == "beside" else (np.array([False, True]),)
+    with np.errstate(all="ignore"):
+        out, _ = f.forward(x, y, *masks)
+    assert list(out) == [0.0, 0.0]
