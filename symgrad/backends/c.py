@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedError
-from ..expr import Ref, comparisons, refs
+from ..expr import Apply, Expr, comparisons, refs, values
 from ..ir import Equation
 from ..later import Later
 from ..ops.primitive import Primitive
@@ -402,14 +402,18 @@ def _types(functions: Sequence[Function]) -> list[Type]:
 
 
 def _compares_maximum(equations: Sequence[Equation]) -> bool:
-    """Whether a maximum or a minimum is compared with what is computed."""
-    computed = {e.target for e in equations}
+    """Whether a maximum or a minimum is compared with what is computed by more than a sign or abs."""
     largest = {e.target for e in equations if e.reduce in ("max", "min")}
     if not largest:
         return False
-    roots = [root for e in equations for root in (e.body, e.where) if root is not None]
-    sides = [n.args for root in roots for n in comparisons(root)]
-    given = [[isinstance(a, Ref) and a.name not in computed for a in args] for args in sides]
-    return any(
-        not any(one) and any(r.name in largest for r in refs(*args)) for args, one in zip(sides, given, strict=True)
-    )
+    rounded = set[str]()  # of arithmetic, or of what is
+
+    def rounds(root: Expr) -> bool:
+        parts = (n for n in values(root) if isinstance(n, Apply))
+        return any(n.op not in ("neg", "abs") for n in parts) or any(r.name in rounded for r in refs(root))
+
+    for e in equations:
+        if e.target not in largest and (e.reduce != "none" or rounds(e.body)):
+            rounded.add(e.target)
+    sides = [n.args for e in equations for root in (e.body, e.where) if root is not None for n in comparisons(root)]
+    return any(any(r.name in largest for r in refs(*args)) and any(map(rounds, args)) for args in sides)

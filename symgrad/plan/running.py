@@ -29,12 +29,10 @@ from ..expr import (
 )
 from ..expr.names import Names
 from ..expr.sizes import equal
-from ..ir import Equation, Tensor, reads_inside
+from ..ir import MIRRORED, Equation, Tensor, reads_inside
 from ..ops import OPS
 from ..records import dataclass, replace
 from ..simplify.write import own_name
-
-TURNED = {"le": "ge", "lt": "gt", "ge": "le", "gt": "lt"}  # where the sides change places
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +103,12 @@ def _is_masked(f: Expr) -> bool:
 
 def _way(condition: Expr, e: Equation) -> _Way | None:
     """How a sum runs under a condition; None if it says no such thing."""
-    if not (isinstance(condition, Apply) and condition.op in TURNED):
+    if not (isinstance(condition, Apply) and condition.op in MIRRORED):
         return None
     left, right = condition.args
     op, bound, shown = condition.op, {i for i, _ in e.reduced}, {i for i, _ in e.shown}
     if left in shown and right in bound:
-        left, right, op = right, left, TURNED[op]
+        left, right, op = right, left, MIRRORED[op]
     if not (isinstance(left, Index) and isinstance(right, Index) and left in bound and right in shown):
         return None
     extents = dict(e.box)
