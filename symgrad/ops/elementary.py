@@ -128,17 +128,18 @@ def _chord(x: Expr) -> Expr:
 ELEMENTARY: tuple[Op, ...] = (
     # exponentials and logarithms
     function("exp", lambda x, y: y, value=exponential, spell={"triton": "tl.exp", "c loops": "vector_exp"}, inside=(0,),
-             nonnegative=True, grows="right", monotone=1, of_logs=True, single=True),
+             nonnegative=True, inverse="log", grows="right", monotone=1, of_logs=True, single=True),
     function("exp2", lambda x, y: y * apply("log", 2), lambda x: sympy.Integer(2) ** x, lambda x: mpmath.mpf(2) ** x,
              spell={"jax": "jnp.power(2, {})", "triton": "tl.exp2", "pallas": "jnp.exp2"}, inside=(0,),
              nonnegative=True, grows="right", monotone=1,
              ball=lambda x: (x * flint.arb.const_log2()).exp()),
     function("expm1", lambda x, y: apply("exp", x), lambda x: sympy.exp(x) - 1, expm1, inside=(0,), grows="right",
+             inverse="log1p",
              spell={"triton": "_expm1", "pallas": "_expm1", "c batches": "vector_expm1"}, monotone=1, single=True),
-    function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=(1,), monotone=1,
-             spell={"triton": "tl.log", "c batches": "vector_log"}, single=True),
+    function("log", lambda x, y: 1 / x, value=log, names=("ln",), domain="x > 0", inside=(1,), inverse="exp",
+             monotone=1, spell={"triton": "tl.log", "c batches": "vector_log"}, single=True),
     function("log1p", lambda x, y: 1 / (1 + x), lambda x: sympy.log(1 + x), domain="x > -1", inside=(0,), monotone=1,
-             spell={"jax": "_log1p", "triton": "_log1p", "c batches": "vector_log1p"}, single=True),
+             inverse="expm1", spell={"jax": "_log1p", "triton": "_log1p", "c batches": "vector_log1p"}, single=True),
     _logarithm("log2", 2, lambda: mp.ln2, lambda x: sympy.log(x) / sympy.log(2), spell={"triton": "tl.log2"}),
     _logarithm("log10", 10, lambda: mp.ln10, lambda x: sympy.log(x) / sympy.log(10)),
     # log(x / y) where x / y need not be in the range

@@ -103,6 +103,7 @@ class Op:
     scans       languages of arrays have its running value: cumsum, cummax
     reduction   what it is over an index: sum, max
     nonnegative its value is at least 0
+    inverse     the function that undoes it, wherever both have values
     monotone    1 where it rises with its one argument wherever it is defined, -1 where it falls
     grows       where it does as an exponential, and leaves the range of numbers: "right" at large arguments, "both" at
                 those below 0, too
@@ -140,6 +141,7 @@ class Op:
     scans: bool = False
     reduction: str = ""
     nonnegative: bool = False
+    inverse: str = ""
     monotone: int = 0
     grows: str = ""
     oscillates: bool = False

@@ -5,9 +5,11 @@
     denominator  what SymPy finds over a common denominator: where the search begins
     orders       the order of terms and factors: where it ends
     measure      points, the truth in balls, and what doubles make of a form
+    cases        two forms as one, each where it is better
     search       the forms of a formula, and the best of them
 """
 
+from .cases import joined as joined
 from .measure import has_values as has_values
 from .search import better as better
 from .search import fewest as fewest

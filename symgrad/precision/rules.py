@@ -85,6 +85,7 @@ exp(a)**b -> exp(a*b)
 exp(a) - exp(b) -> exp(b)*expm1(a - b)
 exp(a) - exp(-a) -> 2*sinh(a)
 b*exp(a) - b*exp(-a) -> 2*b*sinh(a)
+b*exp(a) + (c - b)*exp(-a) -> 2*b*sinh(a) + c*exp(-a)
 exp(a) + exp(-a) -> 2*cosh(a)
 exp(a) + exp(-a) - 2 -> 2*coshm1(a)
 exp(a)/(b + exp(a)) -> 1/(1 + b*exp(-a))
@@ -106,10 +107,6 @@ expm1(a + b)/(expm1(a)*expm1(b)) -> (1/tanh(a/2) + 1/tanh(b/2))/2
 expm1((a + b)*c)/(expm1(a*c)*expm1(b*c)) -> (1/tanh(a*c/2) + 1/tanh(b*c/2))/2
 sqrt(expm1(a)) -> exp(a/2)*sqrt(-expm1(-a))
 expm1(a) + 1 -> exp(a)
-exp(log(a)) -> a
-log(exp(a)) -> a
-expm1(log1p(a)) -> a
-log1p(expm1(a)) -> a
 1 + expm1(a)/b -> (b + expm1(a))/b
 exp(b*log(a)) -> a**b
 a**b -> exp(b*log(a)) [symbolic b]
@@ -119,6 +116,9 @@ compound(a, b) - 1 -> compoundm1(a, b)
 (1 + a)**b - 1 -> compoundm1(a, b) [fraction b]
 a**b - 1 -> powm1(a, b) [fraction b]
 a**b - 1 -> powm1(a, b) [symbolic b]
+a**b - 1 -> compoundm1(tidy(a - 1), b) [symbolic b]
+a**b - 1 -> compoundm1(a - 1, b) [large b]
+a**b*c**(-b) - 1 -> compoundm1(tidy((a - c)/c), b) [large b]
 a**b - c**b -> c**b*compoundm1(tidy((a - c)/c), b) [symbolic b]
 a**b - c**b -> -a**b*compoundm1(tidy((c - a)/a), b) [symbolic b]
 a**b - c**b -> c**b*compoundm1((a - c)/c, b) [large b]
@@ -131,10 +131,13 @@ a**b/(c**b + a**b) -> 1/(1 + (c/a)**b) [symbolic b]
 # logistic
 1/(1 + exp(a)) -> sigmoid(-a)
 exp(a)/(1 + exp(a)) -> sigmoid(a)
+1/(1 + b*exp(a)) -> sigmoid(-a - log(b))
 exp(a)/(1 + exp(a))**2 -> sigmoid(a)*sigmoid(-a)
 exp(a)/(exp(a) + exp(b)) -> sigmoid(a - b)
 1 - sigmoid(a) -> sigmoid(-a)
 2*sigmoid(a) - 1 -> tanh(a/2)
+sigmoid(a) - sigmoid(-a) -> tanh(a/2)
+b*sigmoid(a) - b*sigmoid(-a) -> b*tanh(a/2)
 exp(-a)*sigmoid(a) -> sigmoid(-a)
 a**b/(1 + a**b) -> sigmoid(b*log(a)) [symbolic b]
 1/(1 + a**b) -> sigmoid(-b*log(a)) [symbolic b]
@@ -143,6 +146,8 @@ log(exp(a) + b) -> logaddexp(a, log(b))
 log(exp(a) + exp(b) + exp(c)) -> logaddexp(logaddexp(a, b), c)
 log(1 + exp(a)) -> softplus(a)
 log1p(exp(a)) -> softplus(a)
+log(1 + b*exp(a)) -> softplus(a + log(b))
+log1p(b*exp(a)) -> softplus(a + log(b))
 log(sigmoid(a)) -> -softplus(-a)
 softplus(a) - a -> softplus(-a)
 softplus(a) -> a + softplus(-a)
@@ -159,19 +164,29 @@ sinh(a)/cosh(a) -> tanh(a)
 1/tanh(a) -> cosh(a)/sinh(a)
 cosh(a)/sinh(a) -> 1/tanh(a)
 cosh(a) - 1 -> coshm1(a)
+coshm1(a) -> 2*sinh(a/2)**2
 1 - tanh(a)**2 -> sech2(a)
 1/cosh(a)**2 -> sech2(a)
 1 - tanh(a) -> 2*sigmoid(-2*a)
 1 + tanh(a) -> 2*sigmoid(2*a)
 cosh(a)**2 - sinh(a)**2 -> 1
 1 + sinh(a)**2 -> cosh(a)**2
+sinh(a) - sinh(b) -> 2*sinh((a - b)/2)*cosh((a + b)/2)
+cosh(a) - cosh(b) -> 2*sinh((a - b)/2)*sinh((a + b)/2)
+sinh(a)*cosh(b) - cosh(a)*sinh(b) -> sinh(a - b)
+cosh(a)*cosh(b) - sinh(a)*sinh(b) -> cosh(a - b)
 cosh(a)**2 - 1 -> sinh(a)**2
 log(cosh(a)) -> log_cosh(a)
 log(sinh(a)) -> a + log1mexp(2*a) - log(2)
 sinh(a) -> expm1(2*a)/(2*exp(a))
+cosh(a)/cosh(b) -> cosh_by_cosh(a, b)
+sinh(a)/cosh(b) -> sinh_by_cosh(a, b)
+cosh(a)/sinh(b) -> cosh_by_sinh(a, b)
+sinh(a)/sinh(b) -> sinh_by_sinh(a, b)
 
 # trigonometry
 1 - cos(a) -> versin(a)
+versin(a) -> 2*sin(a/2)**2
 sin(a)**2 + cos(a)**2 -> 1
 1 - cos(a)**2 -> sin(a)**2
 1 - sin(a)**2 -> cos(a)**2
@@ -188,6 +203,9 @@ sin(a)/(1 + cos(a)) -> tan(a/2)
 sin(a)/cos(a) -> tan(a)
 sin(a + b) - sin(a)*cos(b) -> cos(a)*sin(b)
 sin(a)*cos(b) - cos(a)*sin(b) -> sin(a - b)
+sin(a)*cos(b) + cos(a)*sin(b) -> sin(a + b)
+cos(a)*cos(b) + sin(a)*sin(b) -> cos(a - b)
+cos(a)*cos(b) - sin(a)*sin(b) -> cos(a + b)
 cos(a)**2 - sin(a)**2 -> cos(2*a)
 1 - tan(a)**2 -> cos(2*a)/cos(a)**2
 1 + tan(a)**2 -> 1/cos(a)**2

@@ -43,6 +43,7 @@ from ..expr import (
 from ..later import np
 from ..ops import OPS, calls
 from ..ops.row import CALL, EVERYWHERE, nonzero, unguarded, unguarded_divisor
+from .cases import joined
 from .denominator import WORDS, by_roots, may_shrink, together
 from .measure import MANY_LEAVES, NOTHING, WHOLE, Doubles, Given, Sample, bits, known
 from .orders import differences_first, in_front, reordered
@@ -66,7 +67,7 @@ PRICE = 0.03  # bits that an operation costs while forms are compared
 WEIGHTS = {**dict.fromkeys(WHOLE, 1), "near": 0.25, "full": 0.15}
 WORSE = 0.75  # bits that points of one kind may lose for the others
 PAID = 4  # times as much counts what they lose beyond that
-WIDTH, ROUNDS, CANDIDATES = 8, 6, 400
+WIDTH, ROUNDS, CANDIDATES = 8, 6, 450
 PROGRESS = 0.1  # bits that a round must gain, of the best form and of all kept together
 RANGE = 2.0  # bits that whatever is saved all over the range counts as, at most: it may cost few operations
 REGIMES = 2.0  # bits lost for which two forms may be printed, one on each side of 0, 1 or -1
@@ -514,7 +515,7 @@ class _Search:
             for side in (holds, ~holds)
         ]
         needed = not of_two or any((self.sample.lost(f)[whole] >= NOTHING).any() for f in best)
-        return _joined(asked, *best) if best[0] is not best[1] and needed else None
+        return joined(asked, *best) if best[0] is not best[1] and needed else None
 
     def on_side(self, lost: Any, side: Any, by_size: bool) -> Any:
         """The bits that forms lose on one side: at points that people have, and all over the range if it is one by
@@ -701,17 +702,6 @@ def _sizes(leaves: Sequence[Expr]) -> Iterator[Expr]:
     """The same by size: whether a number is large, and which of two is larger."""
     yield from (apply("gt", apply("abs", leaf), 1) for leaf in leaves)
     yield from (apply("gt", apply("abs", a), apply("abs", b)) for a, b in itertools.combinations(leaves, 2))
-
-
-def _joined(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """where(c, f(a), f(b)) as f(where(c, a, b)), where that is all in which they differ."""
-    if isinstance(then, Apply) and isinstance(otherwise, Apply) and then.op == otherwise.op and then.op != "select":
-        other = [k for k, (a, b) in enumerate(zip(then.args, otherwise.args, strict=True)) if a is not b]
-        if len(other) == 1:
-            args = list(then.args)
-            args[other[0]] = _joined(condition, then.args[other[0]], otherwise.args[other[0]])
-            return apply(then.op, *args)
-    return apply("select", condition, then, otherwise)
 
 
 def _domains(form: Expr) -> set[str]:

@@ -26,19 +26,22 @@ class Term:
     """A node: `op` is "number", "leaf", "+", "*", "**" or a function; nodes that are written the same are the same.
 
     args   terms; of a number a Fraction, of a leaf an expression
+    alike  the same for all sums and products of the same, in whatever order
     parts  the terms that it is made of
     size   how many nodes it has as a tree
     """
 
-    __slots__ = ("__weakref__", "args", "multiple", "op", "parts", "size")
+    __slots__ = ("__weakref__", "alike", "args", "multiple", "op", "parts", "size")
     op: str
     args: tuple[Any, ...]
+    alike: Term
     multiple: tuple[Rational, Term] | None  # the number that it begins with, and the rest; None where it does not
     parts: tuple[Term, ...]
     size: int
 
 
 _known: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
+_alike: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
 
 
 def _term(op: str, *args: Any) -> Term:
@@ -49,6 +52,9 @@ def _term(op: str, *args: Any) -> Term:
         found.op, found.args = op, args
         found.parts = () if op in ("number", "leaf") else args
         found.size = 1 + sum(a.size for a in found.parts)
+        parts = [a.alike for a in found.parts]
+        same = (op, frozenset(parts) if op in "+*" else (*parts,)) if parts else key
+        found.alike = _alike.setdefault(same, found)
         found.multiple = None
         if op == "*" and args[0].op == "number":
             found.multiple = args[0].args[0], args[1] if len(args) == 2 else _term("*", *args[1:])
@@ -121,6 +127,7 @@ def exponent(t: Term) -> Rational | None:
 @lru_cache(MANY)
 def add(*terms: Term) -> Term:
     kept: dict[Term, Rational] = {}
+    written: dict[Term, Term] = {}  # as it was met first
     stack: list[tuple[Rational, Term]] = [(1, t) for t in reversed(terms)]
     while stack:
         k, t = stack.pop()
@@ -129,8 +136,10 @@ def add(*terms: Term) -> Term:
             stack += [(k * c, a) for a in reversed(rest.args)]
         else:
             c = c if k == 1 else k * c
-            kept[rest] = kept[rest] + c if rest in kept else c
-    made = [multiply(number(c), t) for t, c in kept.items() if c]
+            same = rest.alike
+            kept[same] = kept[same] + c if same in kept else c
+            written.setdefault(same, rest)
+    made = [multiply(number(c), written[t]) for t, c in kept.items() if c]
     return ZERO if not made else made[0] if len(made) == 1 else _term("+", *made)
 
 
@@ -138,6 +147,7 @@ def add(*terms: Term) -> Term:
 def multiply(*factors: Term) -> Term:
     c: Rational = 1
     kept: dict[Term, Term] = {}
+    written: dict[Term, Term] = {}
     stack = list(reversed(factors))
     while stack:
         f = stack.pop()
@@ -150,10 +160,12 @@ def multiply(*factors: Term) -> Term:
             if b.op == "+" and e.op == "number" and e.args[0].denominator == 1:
                 if all(coefficient(a)[0] < 0 for a in b.args):  # the sign of -2 - x is that of the product
                     b, c = _term("+", *(multiply(MINUS_ONE, a) for a in b.args)), -c if e.args[0] % 2 else c
-            kept[b] = add(kept[b], e) if b in kept else e
+            same = b.alike
+            kept[same] = add(kept[same], e) if same in kept else e
+            written.setdefault(same, b)
     if not c:
         return ZERO
-    made = [power(b, e) for b, e in kept.items() if e is not ZERO]
+    made = [power(written[b], e) for b, e in kept.items() if e is not ZERO]
     if any(m.op in ("number", "*") for m in made):
         return multiply(number(c), *made)
     if len(made) == 1 and made[0].op == "+" and c == -1:
@@ -207,7 +219,7 @@ def _power_of_number(value: Rational, k: Rational) -> Term | None:
 
 @lru_cache(MANY)
 def function(name: str, *args: Term) -> Term:
-    """A function; what it is of 0, and of a negative where it is odd or even, is known."""
+    """A function; what it is of 0, of its inverse, and of a negative where it is odd or even, is known."""
     a = args[0]
     if name == "sqrt":
         return power(a, HALF)
@@ -217,6 +229,8 @@ def function(name: str, *args: Term) -> Term:
         return known
     if name == "log" and a is ONE:
         return ZERO
+    if name in OPS and OPS[name].inverse == a.op:
+        return a.args[0]  # type: ignore[no-any-return]
     if parity(name) and _is_negative(a):
         turned = function(name, negative(a))
         return negative(turned) if parity(name) < 0 else turned

@@ -75,7 +75,7 @@ def with_cancelled(
                 forms = [best, shared_in_front(best)]
                 limits = _is_filled(best)
                 for f in dict.fromkeys((other, substitute(other, in_stable_form))):
-                    again = filled_quotients(_or(better(f, well_scaled, shared, DERIVED), f), numbers)
+                    again = filled_quotients(_or(better(f, well_scaled, shared, DERIVED), f), numbers, f)
                     if not limits or has_values(again, best):
                         forms.append(again)
                 form = best = fewest(forms, other, well_scaled, shared)
@@ -90,7 +90,7 @@ def with_cancelled(
                 ),
                 best,
             )
-            form = form if aside else filled_quotients(form, numbers)
+            form = form if aside else filled_quotients(form, numbers, body)
             form = first if form is body else substitute(form, shared)
         changed = changed or form is not e.body
         e = e if form is e.body else e.with_body(form)

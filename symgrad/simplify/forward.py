@@ -322,7 +322,8 @@ def _with_fewest(e: Equation, inlined: Inlined, sources: _Sources, scaled: froze
         found = better(body, scaled, words) if words else found
         spoken = None if found is None else substitute(found, words)
         fits = spoken is not None and (not words or operations(spoken) <= inlined.steps(e, refs(spoken)) + MORE)
-        form = filled_quotients(found if found is not None and fits else body, scaled)  # some are quotients only now
+        best = found if found is not None and fits else body
+        form = filled_quotients(best, scaled, body)  # some are quotients only now
         if form is not body:
             forms[inlined.further(form, deepest - depth)] = substitute(form, words)
         if found is None:

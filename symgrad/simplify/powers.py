@@ -24,7 +24,10 @@ from ..ir import Equation
 from ..numerics.removable import Filled, is_plain, slope
 from ..numerics.taylor import ORIGIN, X
 from ..ops import OPS
+from ..precision import better
 from ..precision.orders import sided_by
+from ..precision.terms import expanded, expression, multiply, term_of
+from .fractions import has_pole
 from .sums import number_and_powers
 
 
@@ -115,11 +118,12 @@ def _slopes(f: Expr) -> tuple[Expr, Expr] | None:
     """Of q(u) = n(u)/u, filled at 0, the slopes of q and of n at u; None of what is no such quotient."""
     if not (isinstance(f, Apply) and isinstance(f.op, Filled) and f.op.place == ORIGIN):
         return None
-    above, below = factors(f.op.formula)
-    if X not in below:
+    whole = expression(expanded(multiply(term_of(X), term_of(f.op.formula))))
+    if has_pole(whole):
         return None
-    below.remove(X)
-    steep = slope(fraction(above, below))
+    steep = slope(whole)
+    if not is_plain(steep) and (found := better(steep)) is not None:
+        steep = found
     (u,), derivative = f.args, OPS[f.op].derivative
     steeper = derivative(u, f)[0] if derivative is not None and is_plain(steep) else None
     return None if steeper is None else (steeper, substitute(steep, {X: u}))

@@ -54,8 +54,8 @@ from ..numerics.removable import cancels, cancels_at, filled, has_series, is_pla
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
 from ..ops.row import unguarded
-from ..precision import better
-from ..precision.terms import expression, factored, term_of
+from ..precision import better, joined
+from ..precision.terms import expanded, expression, factored, multiply, quotient, term_of, tidied
 from ..records import replace
 from .fractions import (
     Sides,
@@ -175,9 +175,20 @@ def filled_sums(body: Expr, numbers: Collection[str]) -> Expr | None:
     return None if found is body else found
 
 
-def filled_quotients(body: Expr, numbers: Collection[str]) -> Expr:
-    """`body` with the quotients in it filled that are 0/0 at a point; `numbers` as in `filled_sums`."""
-    return body if not is_short(body, LARGE) else outermost(body, _Filling(numbers).quotient)
+def filled_quotients(form: Expr, numbers: Collection[str], written: Expr) -> Expr:
+    """A form of what is `written` with the quotients in it filled that are 0/0 at a point, `numbers` as in
+    `filled_sums`: where(x > y, exp(x)*f(y - x), exp(y)*f(x - y)), which nobody wrote, is then
+    exp(maximum(x, y))*f(-abs(x - y))."""
+    found = form if not is_short(form, LARGE) else outermost(form, _Filling(numbers).quotient)
+    if found is form or form is written:
+        return found
+    own = {n.args[0] for n in postorder(written) if operator(n) == "select"}  # at a tie it has its own slopes
+
+    def as_one(node: Expr) -> Expr:
+        asked = isinstance(node, Apply) and node.op == "select" and node.args[0] not in own
+        return joined(*node.args) if asked else node
+
+    return transform(found, as_one)
 
 
 def _may_divide(node: Expr) -> bool:
@@ -235,6 +246,30 @@ class _Filling:
                 found = apply(filled(body, place=place), u) if has_series(body, place) else None
             if found is not None:
                 return found
+        return self._multiple(node)
+
+    def _multiple(self, node: Expr) -> Expr | None:
+        """A sum that cancels and is a multiple of a function of its number: t - (1 - exp(-k*t))/k is t times
+        1 - (1 - exp(-x))/x, of x = k*t."""
+        terms = terms_of(node) if operator(node) in ("add", "sub") else []
+        plain = [term_of(t) for t, _ in terms if not calls(t) and not self._is_number(t)]
+        arguments = self._arguments(terms) if plain and len(plain) < len(terms) else ()
+        for u in dict.fromkeys(without_sign(a)[0] for a in arguments):
+            factor, bodies = plain[0], list[tuple[Expr, int]]()
+            for t, sign in terms:
+                body = function_of(u, gathered(u, expression(quotient(term_of(t), factor))))
+                bodies += [] if body is None else [(body, sign)]
+            if len(bodies) < len(terms):
+                continue
+            poles = [(b, sign) for b, sign in bodies if has_pole(b)]
+            body, parts = signed_total(bodies), (signed_total(poles), *(b for b, _ in bodies if not has_pole(b)))
+            if cancels_at(body, parts) != ORIGIN:
+                continue
+            while any(f in factors(u)[0] for f in powers(expression(factor))[1]) and is_removable(body / X):
+                factor, body = multiply(factor, term_of(u)), body / X  # t/k of what is 0 with k*t is t**2 of the rest
+            found = self._closed(expression(tidied(expanded(term_of(body)))), u)
+            if found is not None:
+                return expression(factor) * found
         return None
 
     def _over_function(self, node: Apply, above: Sequence[Expr], below: Sequence[Expr]) -> Expr | None:
