@@ -315,6 +315,8 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         {"n": 2, "m": 2},
         {},
     ),
+    # two pieces of a tensor have one gradient, of which one is not read to write the other
+    ("f(x[n], w[n]) -> out: h[i] = x[i]**2; h[i+n] = exp(x[i]); out[i] = (h[i] + h[i+n])*sin(w[i])", {"n": 2}, {}),
 ]
 LIBRARY = {
     "batch_norm": {"n": 3, "d": 2},
