@@ -315,6 +315,16 @@ FORMULAS = [  # (formula, sizes, inputs that are not drawn)
         {"n": 2, "m": 2},
         {},
     ),
+    # nothing but the shape of a cotangent has the size m
+    (
+        "f(z[n], y[m]: int, t[n]: int, r[k]: int) -> out: h[p:m] = 0; h[t[i]] += z[i]; out[i] = h[r[i]]",
+        {"n": 2, "m": 3, "k": 2},
+        {"t": [2, 0], "r": [2, 2], "y": [0, 0, 0]},
+    ),
+    # an equality that holds nowhere: whoever looks for a point of it runs away, and gives up before numbers get huge
+    ("f(x, y) = where(hypot(sigmoid(y), 1 + (x/(1 + y**2))**2) == 0, x, sigmoid(y)*x)", {"...": (2,)}, {}),
+    # two pieces of a tensor have one gradient, of which one is not read to write the other
+    ("f(x[n], w[n]) -> out: h[i] = x[i]**2; h[i+n] = exp(x[i]); out[i] = (h[i] + h[i+n])*sin(w[i])", {"n": 2}, {}),
 ]
 LIBRARY = {
     "batch_norm": {"n": 3, "d": 2},

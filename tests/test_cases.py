@@ -634,13 +634,15 @@ AGAIN = [  # the gradient of a gradient is that of any function; what it was giv
     "f(x[n])[i] = x[i]**3",
     "f(x[n], a[n]: bool) -> o, p: o[i] = (a[i] + (x[i] > 0))*x[i]**3; p = x[0]**2",
     "f(x[n], y[m])[i:n] = where(i < m, y[i]**3, x[i]**2)",
+    "f(x[n], y[m], w) -> o, p: o[i] = x[i]**3; p = 2",  # what nothing contributes to is 0
 ]
 
 
 @both
+@pytest.mark.parametrize("derive", [sg.vjp, sg.jvp], ids=["vjp", "jvp"])
 @pytest.mark.parametrize("text", AGAIN)
-def test_the_gradient_of_a_gradient_is_printed(text, to):
-    report = sg.check(sg.vjp(sg.parse(text)).function, to=to)
+def test_the_gradient_of_a_gradient_is_printed(text, derive, to):
+    report = sg.check(derive(sg.parse(text)).function, to=to)
     assert report.ok, report
 
 

@@ -198,6 +198,11 @@ TENSORS = [  # formula text or function of the library, sizes
     ("f(x[n], a, h0) -> h: h[0] = h0; h[t+1] = a*h[t] + x[t]**2", [{"n": 0}, {"n": 3}]),
     ("f(x[n], y[n])[i] = (x[i] > 0)*y[i]", [{"n": 3}]),
     ("f(x[n]) -> y, s: y[i] = exp(x[i]); s = sum[i](y[i]*x[i])", [{"n": 3}]),
+    (  # a recurrence behind a cotangent of which an output has no part
+        sg.gradient(sg.parse("""gated(x[n], y[m], z[n], w): h[0] = w; h[i+1] = tanh(h[i]*w) + x[i]; g[i:n] = h[n]
+            k[i:n,j:m] = where(i > 0, g[i-1], y[j])*z[i]; out = sum[i,j](k[i,j]**2)""")),
+        [{"n": 3, "m": 2}],
+    ),
 ]
 each_tensor = pytest.mark.parametrize(("declaration", "sizes"), TENSORS, ids=lambda v: str(v)[:40])
 

@@ -10,6 +10,7 @@ from ..evaluate import evaluate
 from ..expr import Expr, Ref, indices
 from ..ir import Dtype, Function, Interval
 from ..later import mp, mpmath
+from ..ops.row import LARGE
 
 ZEROS = 4  # at one of so many points about half of the numbers are 0
 STEPS = 40  # towards a point of an equality
@@ -67,7 +68,7 @@ class Point:
         for r, slope in slopes:
             key = self._key(r)
             step = self.value(slope)
-            if key in self.numbers and step and mp.isfinite(step):
+            if key in self.numbers and step and mp.isfinite(step) and mp.mag(value / step) <= LARGE:
                 own = self.numbers[key]
                 self.numbers[key] = own - value / step
                 if not any(map(self.value, zeros)):
@@ -80,6 +81,8 @@ class Point:
                 break
             for order in (2, 1):  # of the zero
                 moved = {k: mp.nint((self._element(*k) - order * value * s / length) * 2**40) / 2**40 for k, s in steps}
+                if any(mp.mag(n) > LARGE for n in moved.values()):  # it runs away from where there is no zero
+                    return False
                 own, self.numbers = self.numbers, {**self.numbers, **moved}
                 if order == 1 or self.value(d) == 0:
                     break

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import UnsupportedError
-from ..expr import ZERO
-from ..ir import Derivative, Dtype, Equation, Function, alive, as_declared
+from ..ir import Derivative, Dtype, Function, alive, as_declared
 from ..records import replace
 
 
@@ -31,12 +30,9 @@ def curved_of(found: Derivative, of: Function) -> Function:
 def _declared(
     found: Derivative, kind: str, said: str, outputs: Sequence[str], of: Function | None = None
 ) -> Function:
-    """The function of the inputs and the seeds; what nothing contributes to is 0."""
+    """The function of the inputs and the seeds."""
     joint, of = found.function, of or found.primal
-    written = {e.target for e in joint.statements}
-    boxes = {name: joint.box_of(joint.table[name].shape) for name in outputs if name not in written}
-    zeros = (Equation(name, tuple(i for i, _ in box), "none", ZERO, box) for name, box in boxes.items())
-    kept = alive((*joint.statements, *zeros), outputs)
+    kept = alive(joint.statements, outputs)
     inputs = (*found.primal.inputs, *(seed for _, seed in found.seeds))
     there = {*inputs, *outputs, *(e.target for e in kept)}
     tensors = tuple(t for t in joint.tensors if t.name in there)

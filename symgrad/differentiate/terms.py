@@ -307,7 +307,7 @@ class Chain:
 
     def _recurrence(self, names: Sequence[str], writers: dict[str, list[Equation]]) -> None:
         """What is computed from itself, as arrays of output x tensor."""
-        ((_, unit),) = [(n, t) for n, (t, *_) in self.found.items() if n not in self.joint.writers]
+        (unit,) = self.found[self.seed]
         targets = {}
         for name in names:
             table = self.joint.table[name].shape

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..domain import Facts
-from ..expr import Expr, Ref, index, ref, refs, show, transformer
+from ..expr import ZERO, Expr, Ref, index, ref, refs, show, transformer
 from ..expr.names import Names, fresh_letters
 from ..records import dataclass, replace
 from .equations import Box, Dim, Dtype, Equation, Option, Role, Tensor
@@ -191,7 +191,8 @@ def domain_of(inputs: Iterable[Tensor]) -> str:
 def as_declared(function: Function) -> Function:
     """The function of a derivative as one that somebody declared: its seeds are inputs, its gradients outputs.
 
-    What is called `grad_...` gets another name: those are what backward is given, and gives.
+    What is called `grad_...` gets another name: those are what backward is given, and gives. What nothing contributes
+    to has no equation in a derivative, and is 0 here.
     """
     if not any(t.role in (Role.SEED, Role.GRADIENT) for t in function.tensors):
         return function
@@ -202,7 +203,10 @@ def as_declared(function: Function) -> Function:
             wish = word if t.name == "grad_output" else f"{word}_{t.name.removeprefix('grad_')}"
             names[t.name] = taken.new(wish)
     roles = dict.fromkeys(function.inputs, Role.INPUT) | dict.fromkeys(function.outputs, Role.OUTPUT)
-    renamed = with_names(function, names)
+    written = {e.target for e in function.statements}
+    boxes = [(name, function.box_of(function.table[name].shape)) for name in function.outputs if name not in written]
+    zeros = [Equation(name, tuple(i for i, _ in box), "none", ZERO, box) for name, box in boxes]
+    renamed = with_names(replace(function, statements=(*function.statements, *zeros)), names)
     pairs = zip(function.tensors, renamed.tensors, strict=True)
     return replace(renamed, tensors=tuple(replace(t, role=roles.get(old.name, Role.LOCAL)) for old, t in pairs))
 

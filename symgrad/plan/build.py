@@ -214,7 +214,8 @@ def _untold(
     for e in backward:
         for expression in (*e.expressions, *(extent for _, extent in e.box)):
             needed |= {r.name for r in refs(expression)}
-    for name in (*(g for _, g in derivative.gradients), *(s for _, s in derivative.seeds)):
+    results = (*(g for _, g in derivative.gradients), *(s for _, s in derivative.seeds))
+    for name in (*results, *(e.target for e in backward)):  # of what is added to by place, no index may run along it
         needed |= {r.name for extent in tensors[name].shape for r in refs(extent)}
     certain = [tensors[s] for s in saved if not tensors[s].optional]
     told = {extent.name for t in certain for extent in t.shape if isinstance(extent, Ref)}

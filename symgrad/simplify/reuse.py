@@ -128,6 +128,8 @@ def with_reuse(
             reuse.add(_finder(e, joint))
     result: list[Equation] = []
     writers = by_target(gradient)
+    ahead = {target: len(equations) for target, equations in writers.items()}
+    waiting: dict[str, list[Finder]] = {}
     loops = recurrent(gradient)
     for before in gradient:
         e = before.with_body(reuse(before.body, before.box))
@@ -136,7 +138,11 @@ def with_reuse(
         few = is_short(e.body, 1) if final else not calls(e.body)
         left = local and e.target not in loops and few
         if local and not left and _worth_reuse(e, joint, [other for other in writers[e.target] if other is not before]):
-            reuse.add(_finder(e, joint))
+            waiting.setdefault(e.target, []).append(_finder(e, joint))
+        ahead[e.target] -= 1
+        if e.target in loops or not ahead[e.target]:  # who writes the rest of it may read what would read it here
+            for finder in waiting.pop(e.target, ()):
+                reuse.add(finder)
     return result
 
 

@@ -52,6 +52,7 @@ SHAPES = [  # (formula, target): how the flat unknown gets its shapes
     ("f(a[m,n]) = svdvals(a)", "scipy"),
     ("f(a[m,n]) = pinv(a)", "scipy"),
     ("f(x[n], i[m]: int, c) = sum[k](x[i[k]]**3)*c", "scipy"),
+    ("f(x[n], y[m], i[n]: int): h[p:m] = 0; h[i[k]] += x[k]; out = sum[j](h[j]**2)", "scipy"),  # m: a shape alone
     ("f(x[n]): h[0] = x[0]; h[t+1] = tanh(h[t]*x[t]); out = h[n]", "scipy"),
     ("f(x[n]): h[0] = x[0]; h[t+1] = tanh(h[t]*x[t]); out[i] = h[i]", "scipy"),
     ("f(m[k], x[n]) = sum[i](logsumexp[j](m[j]*x[i]))", "scipy"),  # a mixture; of nothing, too
