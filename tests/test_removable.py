@@ -163,6 +163,7 @@ def test_poles_in_two_variables_are_filled_each(body):
 
 # of two numbers: the limit where they are equal, and its slope in the first one there
 DIVIDED = {
+    "(exp(x) - exp(y))/(x - y)": (mp.exp, lambda x: mp.exp(x) / 2),
     "(sin(x) - sin(y))/(x - y)": (mp.cos, lambda x: -mp.sin(x) / 2),
     "(cos(2*y) - cos(2*x))/(y - x)": (lambda x: -2 * mp.sin(2 * x), lambda x: -2 * mp.cos(2 * x)),
     "(sinh(x) - sinh(y))/(y - x)": (lambda x: -mp.cosh(x), lambda x: -mp.sinh(x) / 2),
@@ -204,6 +205,28 @@ def test_a_quotient_by_a_factor_of_an_argument(body):
         grads = code.backward(saved, np.float64(1))
         known = [3.0**k * value, 3.0 ** (k + 1) * slope, k * 3.0 ** (k - 1) * value]
         np.testing.assert_allclose([out, *grads], known, rtol=rtol, atol=rtol * 100)
+
+
+# of w and t, a multiple of a function of w*t that goes to 0 with it
+MULTIPLES = {
+    "t - (1 - exp(-w*t))/w": lambda w, t: t - (1 - mp.exp(-w * t)) / w,
+    "t - 1/w + exp(-w*t)/w": lambda w, t: t - 1 / w + mp.exp(-w * t) / w,
+    "t/w - (1 - exp(-w*t))/w**2": lambda w, t: t / w - (1 - mp.exp(-w * t)) / w**2,
+    "2*t - 2*sin(w*t)/w": lambda w, t: 2 * t - 2 * mp.sin(w * t) / w,
+    "t*(1 - tanh(w*t)/(w*t))": lambda w, t: t * (1 - mp.tanh(w * t) / (w * t)),
+}
+
+
+@pytest.mark.parametrize("body", MULTIPLES)
+def test_a_multiple_that_cancels_keeps_its_digits(body):
+    code = sg.load(declared(body, "w", "t"), to="numpy", check=False)
+    for w in (1e-9, 0.3, 40.0):
+        out, saved = code.forward(np.float64(w), np.float64(3))
+        found = [out, *code.backward(saved, np.float64(1))]
+        with mp.workdps(60):
+            function, at = MULTIPLES[body], (mp.mpf(w), mp.mpf(3))
+            known = [function(*at), *(mp.diff(function, at, n, h=mp.mpf(10) ** -20) for n in ((1, 0), (0, 1)))]
+        np.testing.assert_allclose(found, [float(k) for k in known], rtol=1e-13)
 
 
 # formula: where it loses its digits as it is written, the formula in mpmath, and on which sides of the point it is one

@@ -5,9 +5,10 @@ import pytest
 import symgrad as sg
 from symgrad.expr import apply, ref
 from symgrad.expr.text import show
-from symgrad.precision import better
+from symgrad.precision import better, joined
 from symgrad.precision.orders import differences_first
 from symgrad.precision.search import _better
+from symgrad.precision.terms import term_of
 
 FORMS = {  # what textbooks have: what numerical analysts write
     "x**2 + y**2": None,
@@ -38,6 +39,11 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "-x + root_of_sum(x, y, 1)": "where(x > 0, y / (root_of_sum(x, y, 1) + x), -x + root_of_sum(x, y, 1))",
     "-x + sqrt(x*x + y)": "where(x > 0, y / (sqrt(x**2 + y) + x), -x + sqrt(x * x + y))",
     "x**4/(1 + x**4)": "where(abs(x) > 1, 1 / (1 + 1 / x**4), x**4 / (1 + x**4))",
+    "cosh(x)/cosh(y)": "cosh_by_cosh(x, y)",
+    "sinh(x)/sinh(y)": "sinh_by_sinh(x, y)",
+    "(cosh(x) - cosh(y))/(x - y)": "2 * sinh((x - y) / 2) / (x - y) * sinh((x + y) / 2)",
+    "sinh(x)*cosh(y) - cosh(x)*sinh(y)": "sinh(x - y)",
+    "sigmoid(x) - sigmoid(-x)": "tanh(x / 2)",
     "(exp(x) - exp(y))/(x - y)": "where(x > y, exp(x) * expm1(y - x) / (y - x), expm1(x - y) / (x - y) * exp(y))",
 }
 
@@ -53,6 +59,27 @@ def test_form(text):
 
 
 X, Y, U = map(ref, "xyu")
+
+
+def test_products_are_alike_in_any_order():
+    assert term_of(X * Y - Y * X) is term_of(X - X)
+    assert term_of((X + Y) / (Y + X)) is term_of(X / X)
+
+
+# what stands where the one of x and y is larger, and where the other one is: both as one
+CASES = {
+    ("exp(x)*sinh(y - x)", "exp(y)*sinh(x - y)"): "exp(maximum(x, y)) * sinh(-abs(y - x))",
+    ("2*x*(x - y)", "2*y*(y - x)"): "2 * maximum(x, y) * abs(x - y)",
+    ("x + u", "y + u"): "maximum(x, y) + u",
+    ("exp(x)", "sinh(y)"): "where(x > y, exp(x), sinh(y))",
+    ("x + u", "x - u"): "where(x > y, x + u, x - u)",
+}
+
+
+@pytest.mark.parametrize("sides", CASES)
+def test_two_forms_as_one(sides):
+    bodies = (sg.parse(f"f(x, y, u) = {side}").statements[0].body for side in ("x > y", *sides))
+    assert show(joined(*bodies)).replace("[...]", "") == CASES[sides]
 
 
 BESIDE = [(X * U, False), (U, False), (X * Y, True)]
