@@ -61,17 +61,17 @@ IN_C = {
         "triangular products store their sums after every term, which takes 40 % of the time, and the sums over the "
         "points wait for one vector of partial sums each, a fifth. malloc's memory begins 16 bytes behind a line of "
         "the cache, so that each vector of 64 bytes takes two: at a line, as `sg.load` has it, ours takes two thirds "
-        "of the time. (The floor takes 1.45 times its own there: it has the best place here.) A third of the products are "
-        "for the gradient of the points, which nobody asks for: by hand that of the means comes after the sum. Next: "
-        "blocks of 256 points, whose sums are added up, which take 0.7 on a Xeon."
+        "of the time. (The floor takes 1.45 times its own there: it has the best place here.) A third of the products "
+        "are for the gradient of the points, which nobody asks for: by hand that of the means comes after the sum. "
+        "Next: blocks of 256 points, whose sums are added up, which take 0.7 on a Xeon."
     ),
     "linear_64": "To pack the panels is not made up for by so small a product.",
     "linear_1024": (
         "Each product takes 1.3 to 1.7 times OpenBLAS's time, which packs both operands in memory of its own; here one "
         "is, in panels on the stack. Rows of 8 KiB of the other one share a quarter of the second cache, and it is "
-        "read with a stride where it is transposed. Both packed, in panels of three vectors, take 1.04 to 1.15 with 512 KiB "
-        "for the second one, 1.1 to 1.4 with 256, and no less than now, but for what is transposed, with the 64 that a "
-        "stack has to spare. Next: both packed, where a workspace is given."
+        "read with a stride where it is transposed. Both packed, in panels of three vectors, take 1.04 to 1.15 with "
+        "512 KiB for the second one, 1.1 to 1.4 with 256, and no less than now, but for what is transposed, with the "
+        "64 that a stack has to spare. Next: both packed, where a workspace is given."
     ),
     "mlp": "As linear 1024^3: the transposed products of the two weights.",
 }
@@ -90,8 +90,8 @@ IN_NUMPY = {
     ),
     "chain": (
         "Temporaries of 8 MB, which leave the cache between two operations, and two exponentials in the sigmoid, one "
-        "of which keeps the digits of its tail. Next: a loop over slices of some thousand elements, which takes half of "
-        "the time."
+        "of which keeps the digits of its tail. Next: a loop over slices of some thousand elements, which takes half "
+        "of the time."
     ),
     "conv2d": "grad_x is a product for each place in a window and each image, where all places are one by hand.",
     "attention": f"The products are NumPy's; {UNASKED}.",
