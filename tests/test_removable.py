@@ -214,6 +214,7 @@ MULTIPLES = {
     "t/w - (1 - exp(-w*t))/w**2": lambda w, t: t / w - (1 - mp.exp(-w * t)) / w**2,
     "2*t - 2*sin(w*t)/w": lambda w, t: 2 * t - 2 * mp.sin(w * t) / w,
     "t*(1 - tanh(w*t)/(w*t))": lambda w, t: t * (1 - mp.tanh(w * t) / (w * t)),
+    "1 - exp(-w*t)*(1 + w*t)": lambda w, t: 1 - mp.exp(-w * t) * (1 + w * t),
 }
 
 

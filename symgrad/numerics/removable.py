@@ -28,7 +28,6 @@ from ..expr import (
     factors,
     fraction,
     is_exact,
-    operator,
     operators,
     postorder,
     show,
@@ -102,7 +101,8 @@ def _slope_of(body: Expr, function: str, place: Place, x: Expr) -> Expr:
     """The derivative of a filled function. That of cos(sqrt(x)) is -1/2 times sin(sqrt(x))/sqrt(x), and has no name
     of its own."""
     found = slope(body)
-    ((product, sign),) = terms_of(found) if operator(found) not in ("add", "sub") else ((found, 1),)
+    terms = terms_of(found)
+    product, sign = terms[0] if len(terms) == 1 else (found, 1)
     number, *others = without_number(*factors(product))
     if number * sign != 1 and any(others):
         return const(sign * number) * apply(filled(fraction(*others), place=place), x)

@@ -160,6 +160,7 @@ exp(-softplus(a)) -> sigmoid(-a)
 # hyperbolic
 (exp(a) - exp(-a))/(exp(a) + exp(-a)) -> tanh(a)
 expm1(a)/(exp(a) + 1) -> tanh(a/2)
+expm1(a)*sigmoid(-a) -> tanh(a/2)
 sinh(a)/cosh(a) -> tanh(a)
 1/tanh(a) -> cosh(a)/sinh(a)
 cosh(a)/sinh(a) -> 1/tanh(a)

@@ -53,7 +53,7 @@ def _term(op: str, *args: Any) -> Term:
         found.parts = () if op in ("number", "leaf") else args
         found.size = 1 + sum(a.size for a in found.parts)
         parts = [a.alike for a in found.parts]
-        same = (op, frozenset(parts) if op in "+*" else (*parts,)) if parts else key
+        same = (op, frozenset(parts) if op in ("+", "*") else (*parts,)) if parts else key
         found.alike = _alike.setdefault(same, found)
         found.multiple = None
         if op == "*" and args[0].op == "number":

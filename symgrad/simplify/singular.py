@@ -253,8 +253,7 @@ class _Filling:
         1 - (1 - exp(-x))/x, of x = k*t."""
         terms = terms_of(node) if operator(node) in ("add", "sub") else []
         plain = [term_of(t) for t, _ in terms if not calls(t) and not self._is_number(t)]
-        arguments = self._arguments(terms) if plain and len(plain) < len(terms) else ()
-        for u in dict.fromkeys(without_sign(a)[0] for a in arguments):
+        for u in self._arguments(terms) if plain and len(plain) < len(terms) else ():
             factor, bodies = plain[0], list[tuple[Expr, int]]()
             for t, sign in terms:
                 body = function_of(u, gathered(u, expression(quotient(term_of(t), factor))))
@@ -346,7 +345,8 @@ class _Filling:
                 ):
                     found[node.args[0]] = None
         inputs = {r for t, _ in terms for r in refs(t) if r.name not in self.numbers}
-        yield from [*inputs][:1] if len(inputs) == 1 else [*found][:CHOICES]
+        some = [*inputs][:1] if len(inputs) == 1 else [*found][:CHOICES]
+        yield from dict.fromkeys(u for argument in some for u in (argument, without_sign(argument)[0]))
 
     def quotient(self, node: Expr) -> Expr | None:
         if not isinstance(node, Apply) or not calls(node):

@@ -44,6 +44,7 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "(cosh(x) - cosh(y))/(x - y)": "2 * sinh((x - y) / 2) / (x - y) * sinh((x + y) / 2)",
     "sinh(x)*cosh(y) - cosh(x)*sinh(y)": "sinh(x - y)",
     "sigmoid(x) - sigmoid(-x)": "tanh(x / 2)",
+    "expm1(-x)*sigmoid(x)": "-tanh(x / 2)",
     "(exp(x) - exp(y))/(x - y)": "where(x > y, exp(x) * expm1(y - x) / (y - x), expm1(x - y) / (x - y) * exp(y))",
 }
 
