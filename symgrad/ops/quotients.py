@@ -28,7 +28,6 @@ _INVERSION = Helper(
 )
 
 
-
 def _hyperbolic(above: str, below: str) -> Op:
     """One hyperbolic function by another: the larger exponentials, which may overflow, stand in one difference."""
 

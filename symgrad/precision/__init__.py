@@ -2,7 +2,7 @@
 
     terms        formulas in a normal form, in which what cancels is gone
     rules        the identities, and where they are met
-    denominator  what SymPy finds over a common denominator: where the search begins
+    denominator  what FLINT finds over a common denominator: where the search begins
     orders       the order of terms and factors: where it ends
     measure      points, the truth in balls, and what doubles make of a form
     cases        two forms as one, each where it is better

@@ -230,7 +230,8 @@ def function(name: str, *args: Term) -> Term:
     if name == "log" and a is ONE:
         return ZERO
     if name in OPS and OPS[name].inverse == a.op:
-        return a.args[0]  # type: ignore[no-any-return]
+        undone: Term = a.args[0]
+        return undone
     if parity(name) and _is_negative(a):
         turned = function(name, negative(a))
         return negative(turned) if parity(name) < 0 else turned
