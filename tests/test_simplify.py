@@ -342,8 +342,7 @@ CANCELLED = {
     "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] * inversion(s[...], x[...]) / hypot(s[...], x[...])"},
     "sqrt(k**2 + s**2 - 2*k*s*cos(x))": {
         "grad_k": "grad_output[...] * (k[...] - s[...] + 2 * s[...] * sin(x[...] / 2)**2) / out[...]",
-        "grad_x": "grad_output[...] * where(abs(s[...]) > abs(k[...]), s[...] / out[...] * k[...],"
-        " k[...] / out[...] * s[...]) * sin(x[...])",
+        "grad_x": "grad_output[...] / out[...] * s[...] * k[...] * sin(x[...])",
     },
     "log(x/(1 - x))": {"grad_x": "grad_output[...] / (x[...] * (1 - x[...]))"},
     "1/(exp(x) - 1)": {"grad_x": "grad_output[...] / (expm1(-x[...]) * expm1(x[...]))"},
@@ -365,6 +364,10 @@ CANCELLED = {
     },
     "s*erfc(-(log(s/k) + x**2/2)/(x*sqrt(2)))/2 - k*erfc(-(log(s/k) - x**2/2)/(x*sqrt(2)))/2": {
         "grad_s": "grad_output[...] * erfc(-(log_ratio(s[...], k[...]) + x[...]**2 / 2) / (x[...] * sqrt(2))) / 2",
+    },
+    "x*s/(x*s + k*(1 - s)*x + 3*(1 - x)*s)": {
+        "grad_x": "3 * grad_output[...] \
+* (s[...] / (k[...] * x[...] * (1 - s[...]) - 2 * x[...] * s[...] + 3 * s[...]))**2",
     },
     "x**2 + 3*x": {"grad_x": "grad_output[...] * (3 + 2 * x[...])"},
 }

@@ -260,14 +260,14 @@ def _undefined(root: Expr) -> list[Expr] | None:
     found: dict[Expr, None] = {}
     for node, (under,) in evaluated([(root, ())], cases=1).items():
         if isinstance(node, Apply):
-            needed = _needed(node)
-            if needed is None:
+            conditions = needed(node)
+            if conditions is None:
                 return None
-            found.update(dict.fromkeys(conjunction([*under, _opposite(c)]) for c in needed))
+            found.update(dict.fromkeys(conjunction([*under, _opposite(c)]) for c in conditions))
     return list(found)
 
 
-def _needed(node: Apply) -> list[Expr] | None:
+def needed(node: Apply) -> list[Expr] | None:
     """The conditions for an operation to have a value, and a slope."""
     row, args = OPS[node.op], node.args
     if row.total:
@@ -278,7 +278,7 @@ def _needed(node: Apply) -> list[Expr] | None:
         if power.denominator != 1:
             return [apply("gt", args[0], 0)]
         return [apply("ne", args[0], 0)] if power < 0 else []
-    conditions = conditions_of(row.domain if row.name != "pow" else "x > 0")
+    conditions = conditions_of(row.domain.removesuffix(", or y an integer"))  # whether it is one is not known
     if conditions is None:
         return None
     found = []

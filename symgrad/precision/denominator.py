@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from ..expr import (
@@ -51,7 +52,7 @@ class _Atoms:
         self.symbols: dict[Expr, int] = {}
         self.nodes: list[Expr] = []  # as first met
         self.squares: list[tuple[int, Quotient]] = []  # (r, D) with r**2 = D
-        self.sums: dict[str, Expr] = {}  # how the sums below the line were written
+        self.sums: dict[str, tuple[Expr, Polynomial]] = {}  # how those below the line were written, and over what
         self.asked: set[Expr] = set()  # exponents of which it is being asked whether another exponential tells them
         self.done: dict[Expr, Quotient] = {}
         for node in sorted((n for n in nodes if operator(n) == "exp"), key=size):  # the simplest first
@@ -130,9 +131,9 @@ class _Atoms:
         for factor in factors(node)[0]:
             plain, _ = base_of(factor)
             found = self.done.get(plain)
-            if found is not None and found.below.is_one():
-                self.sums[str(found.above)] = plain
-                self.sums[str(-found.above)] = -plain
+            if found is not None and not found.above.is_constant():
+                self.sums.setdefault(str(found.above), (plain, found.below))
+                self.sums.setdefault(str(-found.above), (-plain, found.below))
 
     def _root(self, node: Expr, square: Quotient) -> Quotient:
         new = node.key not in self.symbols
@@ -191,15 +192,16 @@ class _Atoms:
         """A polynomial as an expression, its terms in the order in which the symbols were met."""
         known = self.sums.get(str(found))
         if known is not None:
-            return known
-        nodes = [self.nodes[int(name[1:])] for name in found.context().names()]
-        used = [k for k, degree in enumerate(found.degrees()) if degree]
-        for k in used if self.words == "exponentials" and len(used) > 1 else ():
+            plain, below = known
+            return plain if below.is_one() else plain * self.write(below)
+        names = found.context().names()
+        nodes = {k: self.nodes[int(names[k][1:])] for k, degree in enumerate(found.degrees()) if degree}
+        for k in nodes if self.words == "exponentials" and len(nodes) > 1 else ():
             if operator(nodes[k]) == "exp":
                 return total(self.write(part) * nodes[k] ** power for power, part in by_power(found, k))
         terms = []
         for powers, number in found.terms():
-            term = product([node ** int(power) for node, power in zip(nodes, powers, strict=True) if power])
+            term = product([node ** int(powers[k]) for k, node in nodes.items() if powers[k]])
             value = const(_fraction(number))
             terms.append(value * term if value is not ONE else term)
         return total(sorted(terms, key=lambda t: operator(t) == "neg"))
@@ -235,23 +237,31 @@ def _ratio(u: Expr, v: Expr) -> int | None:
 
 def _terms(body: Expr) -> int:
     """About how many terms the numerator and the denominator have when they are multiplied out."""
-    done: dict[Expr, tuple[int, int]] = {}
+    done: dict[Expr, tuple[int, Counter[Expr]]] = {}  # terms of the numerator, factors of the denominator
+
+    def times(some: Counter[Expr]) -> int:
+        return reduce(lambda count, f: min(count * done[f][0] ** some[f], MANY), some, 1)
+
     for node in values(body):
         args = [done[a] for a in node.args] if isinstance(node, Apply) else []
-        found = (1, 1)
-        if isinstance(node, Apply) and node.op in ("add", "sub"):
-            (a, b), (c, d) = args
-            found = (a * d + c * b, b * d)
-        elif isinstance(node, Apply) and node.op in ("mul", "div"):
-            (a, b), (c, d) = args
-            found = (a * c, b * d) if node.op == "mul" else (a * d, b * c)
-        elif isinstance(node, Apply) and node.op == "pow" and is_exact(node.args[1]):
-            k = int(abs(value_of(node.args[1]))) + 1
-            found = (min(args[0][0] ** k, MANY), min(args[0][1] ** k, MANY))
-        elif isinstance(node, Apply) and node.op == "neg":
-            found = args[0]
-        done[node] = (min(found[0], MANY), min(found[1], MANY))
-    return sum(done[body])
+        count, below = 1, Counter[Expr]()
+        match operator(node):
+            case "add" | "sub":
+                below = args[0][1] | args[1][1]
+                count = sum(above * times(below - mine) for above, mine in args)
+            case "mul":
+                count, below = args[0][0] * args[1][0], args[0][1] + args[1][1]
+            case "div":
+                count = args[0][0] * times(args[1][1])
+                below = args[0][1] + Counter({node.args[1]: 1} if args[1][0] > 1 else {})
+            case "pow" if is_exact(node.args[1]):
+                k = int(abs(value_of(node.args[1])))
+                count, below = args[0][0] ** (min(k, MANY) + 1), Counter({f: k * m for f, m in args[0][1].items()})
+            case "neg":
+                count, below = args[0]
+        done[node] = min(count, MANY), below
+    count, below = done[body]
+    return count + times(below)
 
 
 def symbols(body: Expr, known: Collection[str] = ROOTS | POWERS_OF_E) -> dict[Expr, int]:

@@ -415,7 +415,7 @@ class Sample:
         guarded: list[Point] = []
         kinds, truth = list[str](), list[float]()
         told = tuple((c, h) for c, h in given if all(n in leaves or isinstance(n, (Apply, Const)) for n in values(c)))
-        self.reached, self.guards = not guards, bool(guards)
+        self.given, self.reached, self.guards = told, not guards, bool(guards)
         if guards and len(leaves) <= MANY_LEAVES:
             there = [at for at in zeros(leaves, leaves) if any(value_at(d, at) == 0 for d in guards)]
             self.reached = all(any(value_at(d, at) == 0 for at in there) for d in guards)

@@ -2,13 +2,11 @@
 a / r * b for a*b / r.
 
 A product is computed from left to right. Where what stands between is huge, tiny or 0 although the whole is not, the
-factor or divisor is moved whose move saves the most, until no move does. Where no order does, the larger of two factors
-is divided first: where(abs(a) > abs(b), a / r * b, b / r * a).
+factor or divisor is moved whose move saves the most, until no move does.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,7 +16,6 @@ from ..expr import (
     Const,
     Expr,
     Ref,
-    apply,
     base_of,
     factors,
     fraction,
@@ -26,19 +23,16 @@ from ..expr import (
     operator,
     pending,
     product,
-    select,
     signed_total,
     terms_of,
     transformer,
     value_of,
     without_sign,
 )
-from ..later import np
 from ..records import dataclass
 
 Sides = tuple[frozenset[Expr], frozenset[Expr]]
 MANY = 10  # factors and divisors; longer products stay as they are
-CHOICE = 0.3  # what a choice between two orders must save
 LEAST = 0.1  # what a move must save
 ROUNDS = 6
 
@@ -81,8 +75,8 @@ def in_front(form: Expr, moderate: frozenset[str]) -> Expr:
 
 def reordered(
     form: Expr, at_points: Callable[[Expr], Any], cost: Callable[[Any], float], moderate: frozenset[str]
-) -> Iterator[Expr]:
-    """`form`, a product, in orders that cost less: the one with choices by size, and the one without.
+) -> Expr | None:
+    """`form`, a product, in an order that costs less; None if there is none.
 
     at_points  what doubles make of a formula at the points of a sample
     cost       what is lost by a result
@@ -100,7 +94,7 @@ def reordered(
         if f not in first and f not in numbers
     ]
     if len(steps) > MANY or len(steps) < 2 or not any(s.below for s in steps):
-        return
+        return None
     head = fraction([-ONE if negative else ONE, *first], numbers)
     start = at_points(head)
 
@@ -111,15 +105,13 @@ def reordered(
         return cost(value)
 
     now = lost(steps)
-    plain = _climbed(steps, lost)
-    choices = [_climbed([either, *rest], lost) for either, rest in _by_size(plain[1])] if plain[0] >= CHOICE else []
-    best = min(choices, key=lambda pair: pair[0], default=plain)
-    for least, order in [best, plain] if best[0] < plain[0] - CHOICE else [plain]:
-        if least <= now - LEAST:
-            found = head
-            for s in order:
-                found = found / s.factor if s.below else found * s.factor
-            yield found
+    least, order = _climbed(steps, lost)
+    if least > now - LEAST:
+        return None
+    found = head
+    for s in order:
+        found = found / s.factor if s.below else found * s.factor
+    return found
 
 
 def _climbed(steps: list[Step], lost: Callable[[Sequence[Step]], float]) -> tuple[float, list[Step]]:
@@ -131,18 +123,6 @@ def _climbed(steps: list[Step], lost: Callable[[Sequence[Step]], float]) -> tupl
             break
         least, steps = best, order
     return least, steps
-
-
-def _by_size(steps: Sequence[Step]) -> Iterator[tuple[Step, list[Step]]]:
-    """x / d * y as where(abs(x) > abs(y), x / d * y, y / d * x), and the steps without these three."""
-    free = [s for s in steps if not s.below and isinstance(s.factor, Ref)]
-    for x, y in itertools.combinations(free, 2):
-        for d in (s for s in steps if s.below and x.factor is not y.factor):
-            larger = apply("gt", apply("abs", x.factor), apply("abs", y.factor))
-            either = select(larger, x.factor / d.factor * y.factor, y.factor / d.factor * x.factor)
-            big = np.abs(x.values) > np.abs(y.values)
-            values = np.where(big, x.values / d.values * y.values, y.values / d.values * x.values)
-            yield Step(either, False, values), [s for s in steps if s not in (x, y, d)]
 
 
 def _is_moderate(f: Expr, moderate: frozenset[str]) -> bool:

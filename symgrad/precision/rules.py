@@ -168,6 +168,7 @@ cosh(a) - 1 -> coshm1(a)
 coshm1(a) -> 2*sinh(a/2)**2
 1 - tanh(a)**2 -> sech2(a)
 1/cosh(a)**2 -> sech2(a)
+sech2(a)/4 -> sigmoid_slope(2*a)
 1 - tanh(a) -> 2*sigmoid(-2*a)
 1 + tanh(a) -> 2*sigmoid(2*a)
 cosh(a)**2 - sinh(a)**2 -> 1
@@ -269,10 +270,11 @@ sqrt(a**2 - b**2) -> sqrt(abs(a - b))*sqrt(abs(a + b))
 1/a - 1/b -> (b - a)/(a*b)
 a/(a + b) -> 1/(1 + b/a)
 a/(a**2 + b) -> 1/(a + b/a)
-a/(a**2 + b**2) -> inversion(a, b)
-a/hypot(a, b)**2 -> inversion(a, b)
+a/(a**2 + b**2) -> inversion(a, b) [symbolic b]
+a/hypot(a, b)**2 -> inversion(a, b) [symbolic b]
 a**2/(b + a**2) -> 1/(1 + b/a**2)
 a/(b + c) -> 1/(b/a + c/a)
+(a*b + c)/a -> b + c/a
 1/(a*b) -> (1/a)*group(1/b)
 a/b -> group(a/b)
 a**2/b**2 -> group(a/b)**2

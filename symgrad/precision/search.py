@@ -200,7 +200,7 @@ def _by_branches(
 ) -> Expr | None:
     """Where a condition holds, and where not: the outermost, as others may have no value where it does not hold. What
     stands beside a `where` joins its sides only if that loses less, or is shorter."""
-    if len({c.key for c in conditions}) + len(given) > CONDITIONS:
+    if len({c.key for c in conditions}) > CONDITIONS:
         return None
     condition, sides = conditions[-1], list[Expr]()
     branches = [branch(body, condition, holds) for holds in (True, False)]
@@ -434,17 +434,15 @@ class _Search:
             self.look()
         form = self.first_choice()
         forms: Iterable[Expr] = [form]
-        orders = list[Expr]()
         if hopeful:
-            orders = self.ordered(form)
+            orders = [*self.ordered(form), *self.in_range(form)]
+            orders = [min(orders, key=self.costs)] if orders else []
             forms = itertools.chain(self.beside_factors(form), orders, self.in_parts(form), [form])
             if self.names:
                 forms, as_named = list(forms), self.ordered(self.named)
                 first = min(map(self.costs, forms))
-                orders += as_named
                 forms = [*(f for f in as_named if self.costs(f) < first + BETTER), *forms]
-        most = dict.fromkeys(orders, LONGER)  # a choice by size is one of two orders, however it is written
-        worthy = (f for f in forms if f is not self.body and self.worth(f, self.costs(f), most.get(f, math.inf)))
+        worthy = (f for f in forms if f is not self.body and self.worth(f, self.costs(f)))
         found = next(worthy, None)
         whole = self.by_side(self.body if found is None else found)
         found = found if whole is None else whole
@@ -500,22 +498,25 @@ class _Search:
 
     def parted(self, asked: Expr, by_size: bool, tried: _Tried) -> Expr | None:
         """The best of the forms where a condition holds, and the best where not; by size, where the first is no number
-        somewhere, as inf/inf is none (one that is inf too early says at least that it is large); by which of two
-        numbers is larger, where one of the best is lost."""
+        somewhere, as inf/inf is none (one that is inf too early says at least that it is large), and the two are."""
         forms, lost, wrong, prices = tried
         whole = self.sample.whole
         holds = self.sample.doubles.of(asked) != 0
         there = holds if by_size else holds[whole]
-        of_two = by_size and not is_exact(asked.args[1])
-        no_number = np.isnan(self.sample.doubles.of(forms[0])).any()
-        if there.all() or not there.any() or by_size and not of_two and not no_number:
+        if there.all() or not there.any() or by_size and not self.not_numbers(forms[0]):
             return None
         best = [
             self.cheapest(forms, prices + self.on_side(lost, side, by_size) + NOTHING * (wrong & side).any(axis=1))
             for side in (holds, ~holds)
         ]
-        needed = not of_two or any((self.sample.lost(f)[whole] >= NOTHING).any() for f in best)
-        return joined(asked, *best) if best[0] is not best[1] and needed else None
+        if best[0] is best[1]:
+            return None
+        both = joined(asked, *best)
+        return both if not by_size or 2 * self.not_numbers(both) <= self.not_numbers(forms[0]) else None
+
+    def not_numbers(self, form: Expr) -> int:
+        """At how many points it is NaN."""
+        return int(np.isnan(self.sample.doubles.of(form)).sum())
 
     def on_side(self, lost: Any, side: Any, by_size: bool) -> Any:
         """The bits that forms lose on one side: at points that people have, and all over the range if it is one by
@@ -549,7 +550,7 @@ class _Search:
             t: new
             for t in terms
             if self.saved_by(t, form) >= self.gain
-            and (new := better(t, self.moderate, self.free, self.gain)) is not None
+            and (new := better(t, self.moderate, self.free, self.gain, self.sample.given)) is not None
         }
         new = transform(form, lambda n: found.get(n, n))
         if self.buys(form, new, most=0):
@@ -565,7 +566,7 @@ class _Search:
         alone = fraction(*calling)
         if not any(plain) or sum(map(len, calling)) < 2 or operations(alone) >= operations(self.body):
             return []
-        found = better(alone, self.moderate, self.free, self.gain)
+        found = better(alone, self.moderate, self.free, self.gain, self.sample.given)
         if found is None:
             return []
         new = self.printed(self.written(fraction(*(a + b for a, b in zip(plain, factors(found), strict=True)))))
@@ -588,7 +589,7 @@ class _Search:
         return self.price(self.sample.lost(form), form)
 
     def ordered(self, form: Expr) -> list[Expr]:
-        """A product in better orders; what is `free` is one factor."""
+        """A product in a better order, if there is one; what is `free` is one factor."""
 
         def at_points(f: Expr) -> Any:
             return self.sample.doubles.of(self.spelled(f))
@@ -596,7 +597,29 @@ class _Search:
         def lost(values: Any) -> float:
             return self.bits(bits(values, self.sample.truth))
 
-        return [self.spelled(f) for f in reordered(form, at_points, lost, self.moderate)]
+        found = reordered(form, at_points, lost, self.moderate)
+        return [] if found is None else [self.spelled(found)]
+
+    def in_range(self, choice: Expr) -> list[Expr]:
+        """The form that loses fewest bits where people have numbers, if it is shorter than what is there, and better
+        than the choice, in the best form of its own: all over the range it may be bad for nothing but the order of its
+        factors."""
+        best = min(self.pool, key=lambda t: self.cost_in_range(self.form(t)))
+        form = self.form(best)
+        better_there = self.cost_in_range(form) < self.cost_in_range(choice) - self.gain
+        if not better_there or operations(form, self.free) >= self.length or not self.sound(best):
+            return []
+        found = better(form, self.moderate, self.free, GAIN, self.sample.given)
+        forms = [*self.ordered(form), form] if found is None else [found, form]
+        return [f for f in forms if self.sample.equal(f, self.body)]
+
+    def cost_in_range(self, form: Expr) -> float:
+        """Bits and operations, where people have numbers."""
+        lost = self.sample.lost(form)
+        if self.fails(lost, form).any():
+            return float(NOTHING)
+        means = {k: m for k, m in self.sample.means(lost).items() if k != "full"}
+        return _bits(means) + PRICE * operations(form, self.free)
 
     def spelled(self, form: Expr) -> Expr:
         return substitute(form, self.names) if self.names else form
@@ -699,9 +722,8 @@ def _signs(body: Expr, leaves: Sequence[Expr]) -> Iterator[Expr]:
 
 
 def _sizes(leaves: Sequence[Expr]) -> Iterator[Expr]:
-    """The same by size: whether a number is large, and which of two is larger."""
+    """The same by size: whether a number is large."""
     yield from (apply("gt", apply("abs", leaf), 1) for leaf in leaves)
-    yield from (apply("gt", apply("abs", a), apply("abs", b)) for a, b in itertools.combinations(leaves, 2))
 
 
 def _domains(form: Expr) -> set[str]:

@@ -17,12 +17,14 @@ from ..precision import better, fewest, has_values
 from ..precision.orders import differences_first
 from ..precision.search import DERIVED
 from ..records import replace
+from .domain import told_of
 from .inlined import Inlined
 from .powers import double_angles
 from .products import shared_in_front
 from .results import by_result
 from .reuse import with_reuse
 from .singular import filled_quotients, filled_sums
+from .sums import written_alike
 
 
 def with_cancelled(
@@ -57,28 +59,30 @@ def with_cancelled(
         form = first = of_inputs_first(of_double(e.body))
         body = inlined(form)
         own = [n for n in values(body) if isinstance(n, Ref) and n.name not in well_scaled]
+        given = told_of(function, body)
         of_inputs = all(n.name in function.inputs for n in own)
         filled = filled_sums(form, numbers)
         if filled is None and of_inputs and body is not form:
             filled = filled_sums(body, numbers)
         if filled is not None and of_inputs and not _is_filled(filled):
-            if better(inlined(filled), well_scaled, inlined.words(filled), DERIVED) is not None:
+            if better(inlined(filled), well_scaled, inlined.words(filled), DERIVED, given) is not None:
                 filled = None  # exp(x - exp(x))*(1 - exp(x)), which is more than a difference
         if filled is not None:
             form = filled
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
             shared = inlined.words(form)
-            form = best = _or(better(body, well_scaled, shared, DERIVED), body)
+            form = best = _or(better(body, well_scaled, shared, DERIVED, given), body)
             named = e.target in derivative.function.table  # else there may be something else of that name
             other = written.body(e) if written is not None and named else None
             if other is not None and other is not body:
                 forms = [best, shared_in_front(best)]
                 limits = _is_filled(best)
                 for f in dict.fromkeys((other, substitute(other, in_stable_form))):
-                    again = filled_quotients(_or(better(f, well_scaled, shared, DERIVED), f), numbers, f)
+                    again = _or(better(f, well_scaled, shared, DERIVED, given), f)
+                    again = filled_quotients(function, again, numbers, f)
                     if not limits or has_values(again, best):
                         forms.append(again)
-                form = best = fewest(forms, other, well_scaled, shared)
+                form = best = fewest(forms, other, well_scaled, shared, given)
             known = dict[Expr, Expr](results)
             spoken = (f for b in (best, body) for f in by_result(b, results))
             form = next(
@@ -86,11 +90,12 @@ def with_cancelled(
                     f
                     for f in spoken
                     if _no_index(f)
-                    and fewest((substitute(f, known), best), best, well_scaled, {*shared, *known.values()}) is not best
+                    and fewest((substitute(f, known), best), best, well_scaled, {*shared, *known.values()}, given)
+                    is not best
                 ),
                 best,
             )
-            form = form if aside else filled_quotients(form, numbers, body)
+            form = form if aside else filled_quotients(function, form, numbers, body)
             form = first if form is body else substitute(form, shared)
         changed = changed or form is not e.body
         e = e if form is e.body else e.with_body(form)
@@ -105,7 +110,7 @@ def with_cancelled(
     gradient = [e for e in statements if e.target not in forward]
     if nothing:
         gradient = [e.mapped(partial(transform, replace=partial(_without, nothing))) for e in gradient]
-    gradient = with_reuse(primal, gradient, function)
+    gradient = with_reuse(primal, written_alike(primal, gradient), function)
     return replace(function, statements=(*primal, *gradient))
 
 

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..expr import ONE, ZERO, Apply, Const, Expr, apply, const, factors, fraction, is_exact, operator, transformer
+from ..differentiate.neighbours import needed
+from ..expr import (
+    ONE,
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    apply,
+    const,
+    factors,
+    fraction,
+    is_exact,
+    operator,
+    postorder,
+    refs,
+    transformer,
+    without_sign,
+)
 from ..expr.nodes import COMPARE
 from ..ir import Equation, Function, Interval, Signs
 from ..ir.signs import NOT_NEGATIVE, POSITIVE, is_in, mirrored
+from ..ops import OPS
+from ..precision.measure import Given
 from ..records import replace
 
 NEGATIVE, NOT_POSITIVE = mirrored(POSITIVE), mirrored(NOT_NEGATIVE)
@@ -24,6 +43,13 @@ def known_in(function: Function, equations: Iterable[Equation]) -> list[Equation
         return list(equations)
     put = transformer(_Rewriting(Signs(function)))
     return [e if e.matrix is not None else e.mapped(put) for e in equations]
+
+
+def told_of(function: Function, body: Expr) -> Given:
+    """What the domain says of the inputs that `body` reads, as a search for another form takes it."""
+    table, inputs = function.table, {*function.inputs}
+    own = [r for r in refs(body) if r.name in inputs]
+    return tuple((condition, True) for r in own for condition in table[r.name].interval.conditions(r))
 
 
 class _Rewriting:
@@ -58,10 +84,26 @@ class _Rewriting:
                 return v * apply("log", u)
             case "pow", (Apply(op="pow", args=(u, v)), w) if self._rises(u, v, w):
                 return u ** (v * w)
+            case "select", (Apply(op="eq", args=(u, then)), zero, value) if then is ZERO and zero is ZERO:
+                return value if self._vanishes(value, u) else None
         return None
 
     def _is(self, u: Expr, interval: Interval) -> bool:
         return is_in(self._signs(u), interval)
+
+    def _vanishes(self, value: Expr, u: Expr) -> bool:
+        """Whether it is u times what is a number in the domain: y*x**(y - 1) is 0 where y is 0, for x > 0."""
+        return u in factors(without_sign(value)[0])[0] and all(map(self._is_defined, postorder(value)))
+
+    def _is_defined(self, node: Expr) -> bool:
+        """Whether a node is a number wherever what it is computed from is one."""
+        if not isinstance(node, Apply) or OPS[node.op].total:
+            return True
+        poles = OPS[node.op].domain == OPS["tgamma"].domain  # at 0, -1, -2, ...
+        conditions = [apply("gt", node.args[0], 0)] if poles else needed(node)
+        return conditions is not None and all(
+            isinstance(c, Apply) and c.op in COMPARE and self._signs.decided(c.op, *c.args) for c in conditions
+        )
 
     def _size(self, u: Expr) -> Expr | None:
         """The absolute value of a number whose sign is known."""

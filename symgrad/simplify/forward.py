@@ -50,7 +50,7 @@ from ..ops.row import unguarded
 from ..precision import better, fewest
 from ..precision.search import operations
 from ..records import replace
-from .domain import in_domain
+from .domain import in_domain, told_of
 from .exponentials import by_exponentials
 from .formulas import with_plain_formulas
 from .inlined import Inlined
@@ -117,6 +117,7 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
         yield "formulas of operators", lambda f: replace(f, statements=tuple(with_plain_formulas(f.statements)))
         yield "scaled form", _in_form(SCALED)
         yield SEARCHED, _with_fewest_lost
+        yield "searched form in its domain", in_domain
         yield "roots", _with_roots
     yield "copies under one name", _rename_copies
     yield "hoisted", _hoist
@@ -298,7 +299,7 @@ def _with_fewest_lost(function: Function) -> Function:
     inlined, sources = Inlined(function), _Sources(function, scaled)
     statements = []
     for e in function.statements:
-        form = e.body if e.matrix is not None else _with_fewest(e, inlined, sources, scaled)
+        form = e.body if e.matrix is not None else _with_fewest(function, e, inlined, sources, scaled)
         if form is not e.body:
             guarded = e.guarded or unguarded(form) is not form and unguarded(e.body) is e.body
             e = replace(e, body=form, guarded=guarded)
@@ -307,7 +308,7 @@ def _with_fewest_lost(function: Function) -> Function:
     return replace(function, statements=tuple(statements))
 
 
-def _with_fewest(e: Equation, inlined: Inlined, sources: _Sources, scaled: frozenset[str]) -> Expr:
+def _with_fewest(function: Function, e: Equation, inlined: Inlined, sources: _Sources, scaled: frozenset[str]) -> Expr:
     """The best form of an equation with more and more steps before it written out: of the fewest steps with which it
     loses no more."""
     levels = inlined.levels(e.body, inlined.is_step(e))
@@ -317,18 +318,21 @@ def _with_fewest(e: Equation, inlined: Inlined, sources: _Sources, scaled: froze
         if not sources.apart(e, body):
             continue
         last, deepest = (body, depth) if last is None else (last, deepest)
-        found = better(body, scaled)
+        given = told_of(function, body)
+        found = better(body, scaled, given=given)
         words = {} if found is None else inlined.called(levels[: depth + 1])
-        found = better(body, scaled, words) if words else found
+        found = better(body, scaled, words, given=given) if words else found
         spoken = None if found is None else substitute(found, words)
         fits = spoken is not None and (not words or operations(spoken) <= inlined.steps(e, refs(spoken)) + MORE)
         best = found if found is not None and fits else body
-        form = filled_quotients(best, scaled, body)  # some are quotients only now
+        form = filled_quotients(function, best, scaled, body)  # some are quotients only now
         if form is not body:
             forms[inlined.further(form, deepest - depth)] = substitute(form, words)
         if found is None:
             break
-    return e.body if last is None or not forms else forms[fewest([*reversed(forms)], last, scaled)]
+    if last is None or not forms:
+        return e.body
+    return forms[fewest([*reversed(forms)], last, scaled, given=told_of(function, last))]
 
 
 class _Sources:

@@ -38,7 +38,7 @@ from ..ir import Derivative, Dropped, Equation, Function, by_target, has_domain,
 from ..ops import OPS
 from ..records import replace
 from .cancelling import with_cancelled
-from .domain import known_in
+from .domain import in_domain, known_in
 from .formulas import with_tidy_formulas
 from .forward import equal_once, without_dead
 from .normal import TooLarge
@@ -82,6 +82,7 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     tidied = replace(function, statements=tuple(with_tidy_formulas(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
     function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside, aside))
+    function = rewritten("searched form in its domain", function, in_domain(function))
     gradients = [t for t in function.writers if t not in derivative.primal.writers]
     numbers = with_numbers_joined(function.statements, gradients, function.outputs)
     function = rewritten("numbers joined", function, replace(function, statements=tuple(numbers)))

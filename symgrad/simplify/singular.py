@@ -49,7 +49,7 @@ from ..expr import (
     without_sign,
 )
 from ..expr.names import Names
-from ..ir import Divided, Equation, Function, Role, Tensor, names_of, range_of, reached
+from ..ir import Divided, Equation, Function, Role, Signs, Tensor, names_of, range_of, reached
 from ..numerics.removable import cancels, cancels_at, filled, has_series, is_plain, is_removable, loses, removable_at
 from ..numerics.taylor import ORIGIN, ROOT, Place, X, coefficients, limit
 from ..ops import OPS
@@ -175,11 +175,13 @@ def filled_sums(body: Expr, numbers: Collection[str]) -> Expr | None:
     return None if found is body else found
 
 
-def filled_quotients(form: Expr, numbers: Collection[str], written: Expr) -> Expr:
-    """A form of what is `written` with the quotients in it filled that are 0/0 at a point, `numbers` as in
-    `filled_sums`: where(x > y, exp(x)*f(y - x), exp(y)*f(x - y)), which nobody wrote, is then
+def filled_quotients(function: Function, form: Expr, numbers: Collection[str], written: Expr) -> Expr:
+    """A form of what is `written` in a function with the quotients in it filled that are 0/0 at a point, `numbers` as
+    in `filled_sums`: where(x > y, exp(x)*f(y - x), exp(y)*f(x - y)), which nobody wrote, is then
     exp(maximum(x, y))*f(-abs(x - y))."""
-    found = form if not is_short(form, LARGE) else outermost(form, _Filling(numbers).quotient)
+    signs = Signs(function)
+    filling = _Filling(numbers, never=lambda u: signs.decided("ne", u, ZERO) is True)
+    found = form if not is_short(form, LARGE) else outermost(form, filling.quotient)
     if found is form or form is written:
         return found
     own = {n.args[0] for n in postorder(written) if operator(n) == "select"}  # at a tie it has its own slopes
@@ -373,7 +375,8 @@ class _Filling:
                 continue
             rest = [f for f, b in bodies if b is None or X not in postorder(b)]
             missing, left = (whole - under).elements(), (under - whole).elements()
-            sides = [*rest, *missing, self._of(fraction(upper, [X] * k), u)], [*left, *divided * k]
+            rest = _multiplied([*rest, *missing])
+            sides = [*rest, self._of(fraction(upper, [X] * k), u)], [*left, *divided * k]
             if all(any(map(is_exact, side)) for side in sides):  # 2*(x**(a/2) - 1)/a
                 number, *others = without_number(*sides)
                 sides = [const(number), *others[0]], others[1]
@@ -598,6 +601,12 @@ class _Filling:
 
 def _added(group: Group) -> Expr:
     return signed_total([(body, sign) for body, (_, sign) in group])
+
+
+def _multiplied(some: Sequence[Expr]) -> list[Expr]:
+    """Factors; two that are the same root as what is under it."""
+    roots = Counter(f for f in some if operator(f) == "sqrt")
+    return [*some] if max(roots.values(), default=0) < 2 else [expression(multiply(*map(term_of, some)))]
 
 
 def _word(u: Expr) -> str:

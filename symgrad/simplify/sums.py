@@ -7,7 +7,7 @@ long straight line is only cleaned, and here each of its sums is looked at once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from random import Random
 
@@ -19,14 +19,18 @@ from ..expr import (
     folded,
     fraction,
     is_exact,
+    is_short,
     operator,
     postorder,
     signed_total,
+    terms_of,
+    transform,
     value_of,
     with_args,
     without_number,
 )
 from ..ir import Equation
+from ..precision.search import LARGEST
 
 SUMS = ("add", "sub", "neg")  # what terms are taken out of, as `terms_of` does
 PRIME = 2**61 - 1  # two products have one print by chance once in 10**18; their factors are compared, too
@@ -117,3 +121,34 @@ def number_and_powers(term: Expr) -> tuple[Fraction, frozenset[tuple[Expr, int]]
             whole = is_exact(k) and value_of(k).denominator == 1
             powers[base if whole else f] += way * (int(value_of(k)) if whole else 1)
     return number, frozenset(powers.items()), term if number == 1 else fraction(*rest)
+
+
+def written_alike(given: Iterable[Equation], equations: Iterable[Equation]) -> list[Equation]:
+    """Equations, each sum in them as it was written first, here or in what is `given`, where the terms are the same in
+    the same order, whatever the order of their factors: a*b + c for b*a + c, which is then computed once."""
+    classes: dict[Expr, object] = {}
+    first: dict[object, Expr] = {}
+
+    def class_of(node: Expr) -> object:
+        """The same for all that is written alike."""
+        match operator(node):
+            case "":
+                return node.key
+            case "add" | "sub":
+                return "sum", *((classes[t], sign) for t, sign in terms_of(node))
+            case "mul" | "div":
+                sides = (Counter(classes[f] for f in side) for side in factors(node))
+                return "product", *(frozenset(side.items()) for side in sides)
+            case op:
+                return op, *(classes[a] for a in node.args)
+
+    def rewrite(node: Expr) -> Expr:
+        asked = operator(node) in ("add", "sub")
+        return first.setdefault(folded(node, classes, class_of), node) if asked else node
+
+    def rewritten(e: Equation) -> Equation:
+        return e.with_body(transform(e.body, rewrite)) if is_short(e.body, LARGEST) else e
+
+    for e in given:
+        rewritten(e)
+    return [rewritten(e) for e in equations]

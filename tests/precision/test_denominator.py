@@ -27,6 +27,8 @@ TOGETHER = {
     ),
     "sin(x)/y + cos(x)/y": "(sin(x) + cos(x)) / y",
     "sign(y - y)/x": None,
+    "x/(a*x + b*y + c) - a*x**2/(a*x + b*y + c)**2 - c*x/(a*x + b*y + c)**2": "x * b * y / (a * x + b * y + c)**2",
+    "1/(a + x + x**2/b) - x*(1 + 2*x/b)/(a + x + x**2/b)**2": "b * (a * b - x**2) / ((a + x + x**2 / b) * b)**2",
 }
 EXPONENTIALS = {
     "x*exp(x)/expm1(x)**2 - 1/expm1(x)": "((x - 1) * exp(x) + 1) / expm1(x)**2",
