@@ -29,6 +29,8 @@ REASONS: Mapping[str, str] = {
     "scaled form": "The square of a large number overflows although the length does not: hypot scales first.",
     SEARCHED: "Of the equal forms that a search has tried at some hundred points, this one loses fewest bits of "
     "floating point.",
+    "searched form in its domain": "What a search has found is simpler for the numbers that the inputs are declared "
+    "for.",
     "roots": "A root that is read several times is computed once.",
     "copies under one name": "What is only copied is written to the copy at once.",
     "hoisted": "What does not depend on an index is computed once, and not again for each value of that index.",

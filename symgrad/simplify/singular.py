@@ -74,6 +74,7 @@ from .match import match
 from .table import DIFFERENCES, VARIABLES, U, V, W
 
 Group = list[tuple[Expr, tuple[Expr, int]]]  # terms, each as a formula of X and as it stands there
+MINUS_ONE = const(-1)
 CHOICES = 6  # parts of one formula that are tried as its variable
 LARGE = 60  # operations; longer formulas are left alone
 
@@ -187,6 +188,8 @@ def filled_quotients(function: Function, form: Expr, numbers: Collection[str], w
     own = {n.args[0] for n in postorder(written) if operator(n) == "select"}  # at a tie it has its own slopes
 
     def as_one(node: Expr) -> Expr:
+        if operator(node) in ("mul", "div"):
+            return _with_one_sign(node)
         asked = isinstance(node, Apply) and node.op == "select" and node.args[0] not in own
         return joined(*node.args) if asked else node
 
@@ -601,6 +604,18 @@ class _Filling:
 
 def _added(group: Group) -> Expr:
     return signed_total([(body, sign) for body, (_, sign) in group])
+
+
+def _with_one_sign(node: Expr) -> Expr:
+    """A product without factors -1: their sign is in front of it."""
+    sides = factors(node)
+    others = [[f for f in side if f is not MINUS_ONE] for side in sides]
+    signs = sum(map(len, sides)) - sum(map(len, others))
+    first, negative = without_sign(others[0][0]) if others[0] else (ONE, False)
+    if not signs:
+        return node
+    found = fraction([first, *others[0][1:]], others[1])
+    return -found if (signs + negative) % 2 else found
 
 
 def _multiplied(some: Sequence[Expr]) -> list[Expr]:

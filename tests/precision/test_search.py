@@ -74,6 +74,7 @@ CASES = {
     ("x + u", "y + u"): "maximum(x, y) + u",
     ("exp(x)", "sinh(y)"): "where(x > y, exp(x), sinh(y))",
     ("x + u", "x - u"): "where(x > y, x + u, x - u)",
+    ("exp(-y*u)*sinh(u*(y - x))", "exp(-x*u)*sinh(u*(x - y))"): "exp(-minimum(x, y) * u) * sinh(-u * abs(y - x))",
 }
 
 
