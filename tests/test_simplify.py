@@ -381,6 +381,12 @@ def test_what_loses_fewer_bits_is_taken(body):
     assert {name: bodies[name] for name in CANCELLED[body]} == CANCELLED[body]
 
 
+def test_nothing_is_divided_by_a_factor_that_may_be_0():
+    loaded = sg.load(sg.parse("f(x, k, m) = (k*x + 2*m*k*x**2)/(2*(1 + k*x + k*m*x**2))"), to="numpy")
+    _, saved = loaded.forward(*map(np.array, (-2.0, 1.0, 0.3)))
+    assert float(loaded.backward(saved)[2]) == 0  # k*x + 2 is
+
+
 STEPS = {  # what is written in steps, and forward without cancellation
     "e[i] = exp(x[i]); out[i] = log(1 + e[i])": "out[i] = softplus(x[i])",
     "e[i] = exp(x[i]); out[i] = e[i] - 1": "out[i] = expm1(x[i])",

@@ -273,7 +273,7 @@ a/(a**2 + b) -> 1/(a + b/a)
 a/(a**2 + b**2) -> inversion(a, b) [symbolic b]
 a/hypot(a, b)**2 -> inversion(a, b) [symbolic b]
 a**2/(b + a**2) -> 1/(1 + b/a**2)
-a/(b + c) -> 1/(b/a + c/a)
+a/(b + c) -> 1/(b/a + c/a) [single a]
 (a*b + c)/a -> b + c/a
 1/(a*b) -> (1/a)*group(1/b)
 a/b -> group(a/b)
@@ -296,6 +296,7 @@ exp(-a**2)/erfc(a) -> 1/erfcx(a)
 TIDY = "?tidy"  # an operator of rules alone
 CONDITIONS: Mapping[str, Callable[[Term], bool]] = {
     "symbolic": lambda t: t.op != "number",
+    "single": lambda t: all(base(f)[0].op != "+" for f in (t.args if t.op == "*" else (t,))),  # 0 with a variable alone
     "fraction": lambda t: t.op != "number" or t.args[0].denominator > 2,
     "large": lambda t: t.op == "number" and t.args[0].denominator == 1 and t.args[0] > 4,
 }
