@@ -83,6 +83,7 @@ WITHOUT_MASKS = {  # of what is a number in the domain, though not everywhere
     "a dose": "a/(1 + (y/x)**a) for x > 0, y > 0",
     "a dose, by powers": "x**a/(y**a + x**a) for x > 0, y > 0",
     "a gamma density": "y**(x - 1)*gamma(x)*exp(a) for x > 0, y > 0",
+    "a gamma density below the line": "x**(a - 1)*exp(-x/y)/(gamma(a)*y**a) for x > 0, y > 0, a > 0",
     "a kinetic energy": "sqrt(a**2 + x**2) - x for x > 0",
     "a loan": "x*(1 + x)**a/((1 + x)**a - 1) for x > 0, a > 0",
 }
@@ -120,7 +121,8 @@ SIGNS = {
     "pi - z": "0 < _ < 2", "1/(x + 1)": "0 < _ < 1", "x/(1 + x)": "_ > 0", "v*v": "0 <= _ <= 1",
     "abs(v)": "0 <= _ <= 1", "v**2 + 1": "1 <= _ <= 2",
     "relu(w)": "_ >= 0", "relu(x)": "_ >= 0",
-    "floor(x)": "_", "sigmoid(w)": "_ > 0", "hypot(w, x)": "_ > 0", "hypot(w, v)": "_ >= 0", "w > 0": "0 <= _ <= 1",
+    "floor(x)": "_", "sigmoid(w)": "_ > 0", "hypot(w, x)": "_ > 0", "hypot(w, v)": "_ >= 0",
+    "gamma(x)": "_ > 0", "gamma(w)": "_", "w > 0": "0 <= _ <= 1",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import mpmath
+import numpy as np
 import pytest
 from formulas import FORMULAS, LIBRARY, ROWS
 from hypothesis import HealthCheck, assume, given, settings

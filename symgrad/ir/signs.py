@@ -137,6 +137,8 @@ def _applied(op: str, args: tuple[Expr, ...], given: list[Interval]) -> Interval
             return POSITIVE if _is_positive(given[0]) else NOT_NEGATIVE
         case "abs":
             return _absolute(given[0])
+        case "tgamma":
+            return POSITIVE if _is_positive(given[0]) else REALS
         case "hypot":
             return POSITIVE if any(_is_positive(_absolute(i)) for i in given) else NOT_NEGATIVE
         case "log":

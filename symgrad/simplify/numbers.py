@@ -16,9 +16,13 @@ from ..expr import (
     folded,
     is_double,
     is_exact,
+    operators,
     preorder,
     refs,
+    signed_total,
     substitute,
+    terms_of,
+    transform,
     value_of,
 )
 from ..ir import Equation
@@ -62,7 +66,19 @@ def _with_one(e: Equation, known: dict[Expr, Multiple]) -> Equation:
     if e.matrix is not None or e.reduce not in ("none", "sum"):
         return e
     body = _product(*_split(e.body, known))
-    return e.with_body(body) if body is not e.body and _numbers(body, known) < _numbers(e.body, known) else e
+    e = e.with_body(body) if body is not e.body and _numbers(body, known) < _numbers(e.body, known) else e
+    return e.with_body(transform(e.body, _with_one_exponent)) if "pow" in operators(e.body) else e
+
+
+def _with_one_exponent(node: Expr) -> Expr:
+    """x**(k - 2) for x**(k - 1 - 1), the slope of a power whose exponent is a number less than something."""
+    terms = terms_of(node.args[1]) if isinstance(node, Apply) and node.op == "pow" else []
+    number = sum(value_of(t) * sign for t, sign in terms if is_exact(t))
+    others = [(t, sign) for t, sign in terms if not is_exact(t)]
+    if len(terms) < len(others) + 2:
+        return node
+    last = [(const(abs(number)), 1 if number > 0 else -1)] if number else []
+    return node.args[0] ** signed_total([*others, *last])
 
 
 def _reads_in_body(e: Equation, target: str) -> bool:
