@@ -84,7 +84,7 @@ class _Rewriting:
                 return v * apply("log", u)
             case "pow", (Apply(op="pow", args=(u, v)), w) if self._rises(u, v, w):
                 return u ** (v * w)
-            case "select", (Apply(op="eq", args=(u, then)), zero, value) if then is ZERO and zero is ZERO:
+            case "select", (Apply(op="eq", args=(u, Const(value=0))), Const(value=0), value):
                 return value if self._vanishes(value, u) else None
         return None
 

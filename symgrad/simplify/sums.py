@@ -126,21 +126,24 @@ def number_and_powers(term: Expr) -> tuple[Fraction, frozenset[tuple[Expr, int]]
 def written_alike(given: Iterable[Equation], equations: Iterable[Equation]) -> list[Equation]:
     """Equations, each sum in them as it was written first, here or in what is `given`, where the terms are the same in
     the same order, whatever the order of their factors: a*b + c for b*a + c, which is then computed once."""
-    classes: dict[Expr, object] = {}
-    first: dict[object, Expr] = {}
+    classes: dict[Expr, int] = {}
+    numbers: dict[object, int] = {}
+    first: dict[int, Expr] = {}
 
-    def class_of(node: Expr) -> object:
-        """The same for all that is written alike."""
+    def class_of(node: Expr) -> int:
+        """The same number for all that is written alike."""
+        made: object
         match operator(node):
             case "":
-                return node.key
+                made = node.key
             case "add" | "sub":
-                return "sum", *((classes[t], sign) for t, sign in terms_of(node))
+                made = "sum", *((classes[t], sign) for t, sign in terms_of(node))
             case "mul" | "div":
                 sides = (Counter(classes[f] for f in side) for side in factors(node))
-                return "product", *(frozenset(side.items()) for side in sides)
+                made = "product", *(frozenset(side.items()) for side in sides)
             case op:
-                return op, *(classes[a] for a in node.args)
+                made = op, *(classes[a] for a in node.args)
+        return numbers.setdefault(made, len(numbers))
 
     def rewrite(node: Expr) -> Expr:
         asked = operator(node) in ("add", "sub")
