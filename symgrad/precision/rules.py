@@ -166,6 +166,7 @@ sinh(a)/cosh(a) -> tanh(a)
 cosh(a)/sinh(a) -> 1/tanh(a)
 cosh(a) - 1 -> coshm1(a)
 coshm1(a) -> 2*sinh(a/2)**2
+coshm1(a) -> sinh(a)*tanh(a/2)
 1 - tanh(a)**2 -> sech2(a)
 1/cosh(a)**2 -> sech2(a)
 sech2(a)/4 -> sigmoid_slope(2*a)
