@@ -25,7 +25,7 @@ def coulomb_energy(position: sg.Tensor["n 3"], charge: sg.Tensor["n"]):
 
 
 @sg.function
-def planck(wavelength, temperature, *, c1: float = 1.0, c2: float = 1.0):
+def planck(wavelength: sg.Real["> 0"], temperature: sg.Real["> 0"], *, c1: float = 1.0, c2: float = 1.0):
     """c1 / wavelength^5 / (exp(c2 / (wavelength temperature)) - 1)."""
     return c1 / wavelength**5 / (sg.exp(c2 / (wavelength * temperature)) - 1)
 
@@ -55,7 +55,7 @@ def michaelis_menten(substrate, rate, half):
 
 
 @sg.function
-def hill(x, half, n):
+def hill(x: sg.Real["> 0"], half: sg.Real["> 0"], n):
     """1 / (1 + (half / x)^n)."""
     return 1 / (1 + (half / x) ** n)
 

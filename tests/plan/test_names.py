@@ -10,6 +10,7 @@ import symgrad as sg
 from symgrad import library
 
 UNIT = "unit(r[3]): s = sum[k](r[k]**2); out[k] = where(s > 0, r[k]/sqrt(s), 0)"
+HILL = "hill(x, half, n) = 1/(1 + (half/x)**n)"
 MARGIN = """margin(score[n,c], target[n]: int): own[i] = score[i,target[i]];
     out = mean[i](sum[j](relu(1 - own[i] + score[i,j])) - 1)"""
 INTEGRAL = "integral(e[n], ki, most) -> s: s[0] = 0; s[i+1] = clip(s[i] + ki*e[i], -most, most)"
@@ -35,7 +36,7 @@ CASES = [
     (INTEGRAL, "c", "s_plus_ki_times_e"),
     # guards, and what is computed of them
     (UNIT, "numpy", "mask_s safe_s"),
-    ("hill", "numpy", "safe_half_ratio guarded_half"),
+    (HILL, "numpy", "safe_half_ratio guarded_half"),
     (MARGIN, "numpy", "masked_grad_total"),
     ("cross_entropy", "numpy", "safe_target"),
     # components
