@@ -377,6 +377,32 @@ def roots_of_bases(body: Expr, leaves: Sequence[Expr]) -> list[Point]:
     return [at for at in points if any(value_at(base, at) == 0 for base in bases)]
 
 
+def _moved(points: Sequence[tuple[str, Point]], told: Given) -> Sequence[tuple[str, Point]]:
+    """The points that have numbers outside of the bounds that are told of them, with numbers that are as far inside as
+    these are large: few have a Reynolds number by chance."""
+    low: dict[Expr, float] = {}
+    high: dict[Expr, float] = {}
+    for condition, holds in told:
+        if holds and isinstance(condition, Apply) and condition.op in COMPARE and len(values(condition)) == 3:
+            leaf, bound = condition.args
+            if isinstance(bound, Const) and condition.op in ("gt", "ge", "lt", "le"):
+                (low if condition.op[0] == "g" else high)[leaf] = float(bound.value)
+
+    def inside(leaf: Expr, x: float) -> float:
+        least, most = low.get(leaf, -math.inf), high.get(leaf, math.inf)
+        if least <= x <= most:
+            return x
+        if math.isinf(most):
+            return least + abs(x)
+        return most - abs(x) if math.isinf(least) else least + (most - least) * (abs(x) / (1 + abs(x)))
+
+    bounded = {*low, *high}
+    if not bounded:
+        return []
+    moved = ((kind, at, {leaf: inside(leaf, at[leaf]) for leaf in bounded & at.keys()}) for kind, at in points)
+    return [(kind, at | new) for kind, at, new in moved if new.items() - at.items()]
+
+
 def _there(points: Sequence[tuple[str, Point]], leaves: Sequence[Ref], told: Given) -> Sequence[tuple[str, Point]]:
     """The points at which what is known holds."""
     if not told or not points:
@@ -428,7 +454,8 @@ class Sample:
         zero = {id(at) for at in (*guarded, *(at for _, at in origin))}
         most = {**KINDS, "edges": KINDS["edges"] + len(extra), ZEROS: len(origin)}
         counts = dict.fromkeys(most, 0)
-        points = _there((*extra, *drawn(leaves, well_scaled, seed), *origin), leaves, told)
+        at_random = drawn(leaves, well_scaled, seed)
+        points = _there((*extra, *at_random, *_moved(at_random, told), *origin), leaves, told)
         for kind, alike in itertools.groupby(points, lambda point: point[0]):
             waiting = [at for _, at in alike]
             while waiting and (missing := most[kind] - counts[kind]):
