@@ -383,10 +383,11 @@ def _moved(points: Sequence[tuple[str, Point]], told: Given) -> Sequence[tuple[s
     low: dict[Expr, float] = {}
     high: dict[Expr, float] = {}
     for condition, holds in told:
-        if holds and isinstance(condition, Apply) and condition.op in COMPARE and len(values(condition)) == 3:
-            leaf, bound = condition.args
-            if isinstance(bound, Const) and condition.op in ("gt", "ge", "lt", "le"):
-                (low if condition.op[0] == "g" else high)[leaf] = float(bound.value)
+        leaf, *bounds = condition.args
+        if holds and isinstance(leaf, Ref) and bounds and isinstance(bounds[0], Const):
+            for side, ops in ((low, ("gt", "ge")), (high, ("lt", "le"))):
+                if operator(condition) in ops:
+                    side[leaf] = float(bounds[0].value)
 
     def inside(leaf: Expr, x: float) -> float:
         least, most = low.get(leaf, -math.inf), high.get(leaf, math.inf)

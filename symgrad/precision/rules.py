@@ -295,9 +295,17 @@ exp(-a**2)/erfc(a) -> 1/erfcx(a)
 """
 
 TIDY = "?tidy"  # an operator of rules alone
+
+
+def _is_single(factor: Term) -> bool:
+    """Whether it is 0 with a variable alone, where samples have points: log(x) is at 1, and x + y anywhere."""
+    inside, _ = base(factor)
+    return not inside.parts or inside.op == "exp"
+
+
 CONDITIONS: Mapping[str, Callable[[Term], bool]] = {
     "symbolic": lambda t: t.op != "number",
-    "single": lambda t: all(base(f)[0].op != "+" for f in (t.args if t.op == "*" else (t,))),  # 0 with a variable alone
+    "single": lambda t: all(map(_is_single, t.args if t.op == "*" else (t,))),
     "fraction": lambda t: t.op != "number" or t.args[0].denominator > 2,
     "large": lambda t: t.op == "number" and t.args[0].denominator == 1 and t.args[0] > 4,
 }
