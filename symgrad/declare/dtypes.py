@@ -9,9 +9,9 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..evaluate import evaluate
-from ..expr import ONE, Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
+from ..expr import MIRRORED, ONE, Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
 from ..expr.polynomials import polynomial
-from ..ir import MIRRORED, Dtype, Equation, Option, Tensor, dtype_of
+from ..ir import Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
 from ..ops import COMPARISONS, OPS
 from ..ops.primitive import Primitive

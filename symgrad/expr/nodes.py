@@ -419,6 +419,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "ne": lambda a, b: a != b,
 }
 OPPOSITE = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt", "eq": "ne", "ne": "eq"}  # holds where it does not
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # holds with its operands exchanged
 
 
 def _comparison(op: str, a: Expr, b: Expr) -> Expr:
@@ -553,6 +554,20 @@ def conjunction(conditions: Iterable[Expr]) -> Expr:
 def conjuncts(condition: Expr) -> list[Expr]:
     """The conditions that must hold together for `condition` to hold, in order."""
     return [node for node, _ in _taken_apart(condition, ("and",))]
+
+
+def bound_of(condition: Expr, holds: bool = True) -> tuple[Expr, str, Const] | None:
+    """What lies below or above a number where a condition holds, or where it does not, with the comparison and the
+    number; None where it compares nothing with a number."""
+    if operator(condition) == "not":
+        return bound_of(condition.args[0], not holds)
+    op = operator(condition) if holds else OPPOSITE.get(operator(condition), "")
+    if op not in MIRRORED:
+        return None
+    a, b = condition.args
+    if isinstance(b, Const):
+        return a, op, b
+    return (b, MIRRORED[op], a) if isinstance(a, Const) else None
 
 
 def factors(node: Expr) -> tuple[list[Expr], list[Expr]]:

@@ -37,7 +37,7 @@ from .equations import (
     dtype_of_part,
     spans,
 )
-from .interval import MIRRORED, REALS, Interval
+from .interval import REALS, Interval
 from .latex import aligned, latex_equations, latex_of
 from .order import (
     Cycle,

@@ -27,8 +27,6 @@ from typing import Any
 from ..expr import Const, Expr, apply, show
 from ..records import dataclass
 
-MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-
 
 @dataclass(frozen=True, slots=True)
 class Interval:

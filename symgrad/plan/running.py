@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from ..domain import Domain, Facts
 from ..expr import (
+    MIRRORED,
     ZERO,
     Apply,
     Expr,
@@ -29,7 +30,7 @@ from ..expr import (
 )
 from ..expr.names import Names
 from ..expr.sizes import equal
-from ..ir import MIRRORED, Equation, Tensor, reads_inside
+from ..ir import Equation, Tensor, reads_inside
 from ..ops import OPS
 from ..records import dataclass, replace
 from ..simplify.write import own_name

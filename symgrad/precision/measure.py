@@ -21,6 +21,7 @@ from ..expr import (
     Expr,
     Operator,
     Ref,
+    bound_of,
     folded,
     is_double,
     is_exact,
@@ -382,12 +383,13 @@ def _moved(points: Sequence[tuple[str, Point]], told: Given) -> Sequence[tuple[s
     these are large: few have a Reynolds number by chance."""
     low: dict[Expr, float] = {}
     high: dict[Expr, float] = {}
-    for condition, holds in told:
-        leaf, *bounds = condition.args
-        if holds and isinstance(leaf, Ref) and bounds and isinstance(bounds[0], Const):
-            for side, ops in ((low, ("gt", "ge")), (high, ("lt", "le"))):
-                if operator(condition) in ops:
-                    side[leaf] = float(bounds[0].value)
+    for leaf, op, number in filter(None, (bound_of(*known) for known in told)):
+        if isinstance(leaf, Ref):
+            x = float(number.value)
+            if op in ("gt", "ge"):
+                low[leaf] = max(low.get(leaf, x), x)
+            else:
+                high[leaf] = min(high.get(leaf, x), x)
 
     def inside(leaf: Expr, x: float) -> float:
         least, most = low.get(leaf, -math.inf), high.get(leaf, math.inf)

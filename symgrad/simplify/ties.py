@@ -16,6 +16,7 @@ from ..expr import (
     Const,
     Expr,
     apply,
+    bound_of,
     conjunction,
     conjuncts,
     factors,
@@ -29,8 +30,7 @@ from ..expr import (
     terms_of,
     transform,
 )
-from ..expr.nodes import OPPOSITE
-from ..ir import MIRRORED, REALS, Function, Interval, Signs, evaluated
+from ..ir import REALS, Function, Interval, Signs, evaluated
 from ..ir.signs import POSITIVE, is_in
 from ..records import replace
 
@@ -121,20 +121,6 @@ def _powers_at(tie: Mapping[Expr, Expr], piece: Expr) -> Sequence[Expr]:
 def _known(conditions: Iterable[Expr]) -> dict[Expr, Interval]:
     """Where conditions put what they compare with numbers."""
     found: dict[Expr, Interval] = {}
-    for condition in conditions:
-        for u, interval in _told(condition):
-            found[u] = found.get(u, REALS).meet(interval)
+    for u, op, number in filter(None, map(bound_of, conditions)):
+        found[u] = found.get(u, REALS).meet(Interval.of(op, number))
     return found
-
-
-def _told(condition: Expr) -> list[tuple[Expr, Interval]]:
-    """Where a condition puts an expression, if it compares it with a number."""
-    holds = operator(condition) != "not"
-    compared = condition if holds else condition.args[0]
-    op = operator(compared) if holds else OPPOSITE.get(operator(compared), "")
-    if op not in MIRRORED:
-        return []
-    a, b = compared.args
-    if isinstance(b, Const):
-        return [(a, Interval.of(op, b))]
-    return [(b, Interval.of(MIRRORED[op], a))] if isinstance(a, Const) else []

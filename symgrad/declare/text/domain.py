@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ...expr import Const, const
-from ...ir import MIRRORED, Interval
+from ...expr import MIRRORED, Const, const
+from ...ir import Interval
 from ..draft import Draft
 from .expression import plain_decimal
 from .header import HeaderReader

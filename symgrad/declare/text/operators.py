@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import log2
 
-from ...expr import ONE, ZERO, Apply, Const, Expr, apply, is_double, operator, postorder, value_of
-from ...ir import MIRRORED
+from ...expr import MIRRORED, ONE, ZERO, Apply, Const, Expr, apply, is_double, operator, postorder, value_of
 from ...ops import OPS
 from ..infinity import NO_INFINITY, has_value
 from .cursor import Cursor
