@@ -13,7 +13,7 @@ from ..numerics.taylor import ORIGIN
 from ..precision import better
 from ..precision.denominator import together
 from .normal import Normal, TooLarge
-from .table import OF_INPUTS, stable_form
+from .table import stable_form
 from .write import Writer
 
 AWAY = apply("gt", apply("abs", ARGUMENT), ONE / 8)  # where mostly the series has not taken over
@@ -26,7 +26,7 @@ def _tidy(op: Filled) -> Filled | Expr:
     normal, body = Normal(), op.formula
     with suppress(TooLarge):
         body = Writer(normal, (), set(), set(), {}).expr(normal.poly(body), {})
-    body = stable_form(stable_form(body), OF_INPUTS)
+    body = stable_form(body)
     for given in (), () if op.place != ORIGIN else ((AWAY, True),):
         body = body if (other := better(body, given=given)) is None else other
         if is_plain(body, op.place):

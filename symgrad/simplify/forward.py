@@ -58,7 +58,7 @@ from .normalised import with_normalised
 from .singular import filled_quotients, with_filled
 from .softmax import softmax
 from .summed import summed_first
-from .table import OF_INPUTS, SCALED, STABLE, Identity, stable_form
+from .table import SCALED, STABLE, Identity, stable_form
 from .tails import by_tails
 from .ties import with_powers_beside_ties
 
@@ -97,7 +97,6 @@ def both_stable(function: Function) -> tuple[Function, Function | None]:
 
 def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Function]]]:
     """What `stable` does, in order."""
-    own = [*function.inputs, *(o.name for o in function.options)]
     yield "without conditions that always hold", _unconditional
     if function.stabilize:
         yield "in its domain", in_domain
@@ -108,7 +107,6 @@ def _rewrites(function: Function) -> Iterator[tuple[str, Callable[[Function], Fu
     yield "constants in place", _constants
     if function.stabilize:
         yield "in tails", _each_node(by_tails)
-        yield "stable form of inputs", _in_form(OF_INPUTS, own)
         yield "softmax", softmax
     yield "summed first", summed_first
     yield "equal reductions once", equal_once
@@ -136,11 +134,8 @@ def _each_node(rewrite: Callable[[Expr], Expr]) -> Callable[[Function], Function
     return _each(partial(transform, replace=rewrite))
 
 
-def _in_form(table: Sequence[Identity], inputs: Collection[str] | None = None) -> Callable[[Function], Function]:
-    def rewrite(f: Function) -> Function:
-        return _each(partial(stable_form, table=table, inputs=inputs, interval=Signs(f)))(f)
-
-    return rewrite
+def _in_form(table: Sequence[Identity]) -> Callable[[Function], Function]:
+    return lambda f: _each(partial(stable_form, table=table, interval=Signs(f)))(f)
 
 
 def _unconditional(function: Function) -> Function:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from .forward import SEARCHED
 
-_IDENTITY = "An equal formula, which neither overflows nor cancels where this one does"
 REASONS: Mapping[str, str] = {
     # forward, in the order of `stable`
     "without conditions that always hold": "A condition that holds at every index need not be asked.",
@@ -14,11 +13,10 @@ REASONS: Mapping[str, str] = {
     "powers beside equalities": "Where the condition holds the other piece is 0/0; with an exponential in place of its "
     "power it has a limit there, and slopes.",
     "in common exponentials": "Equal exponentials are computed once, and hyperbolic functions beside them by these.",
-    "stable form": f"{_IDENTITY}.",
+    "stable form": "An equal formula, which neither overflows nor cancels where this one does.",
     "stable form in its domain": "The new formula is simpler for the numbers that the inputs are declared for.",
     "constants in place": "A value that is the same number everywhere stands where it is read.",
     "in tails": "Far out, a probability is the small difference of two numbers near 1; this form has it directly.",
-    "stable form of inputs": f"{_IDENTITY}.",
     "softmax": "exp overflows beyond 709.78 in float64. With the logarithm of the sum taken off first, every exponent "
     "is at most 0, and the quotient is the same.",
     "summed first": "What has no index of the other factors is summed first, as a matrix is multiplied by a vector "

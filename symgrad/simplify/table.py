@@ -59,10 +59,6 @@ class Identity:
     holds: Callable[[Mapping[Expr, Expr], Intervals], bool] = lambda found, interval: True
 
 
-def _tanh_slope(u: Expr) -> Expr:
-    return 1 - apply("tanh", u) ** 2
-
-
 _sigmoid = apply("sigmoid", U)
 _cosines = apply("sin", U) * apply("sin", V) + apply("cos", U) * apply("cos", V) * apply("cos", W)
 _haversine = apply("sin", (U - V) / 2) ** 2 + apply("cos", U) * apply("cos", V) * apply("sin", W / 2) ** 2
@@ -162,14 +158,8 @@ DIFFERENCES: tuple[Identity, ...] = (  # of two values of a function, by w = u -
     ),
 )
 
-OF_INPUTS: tuple[Identity, ...] = (  # where u is spoken in inputs: of a value that is saved, its function is known
-    Identity("1 + tanh", 1 + apply("tanh", U), 2 * apply("sigmoid", 2 * U)),
-    Identity("1 - tanh**2", _tanh_slope(U), apply("sech2", U)),
-    Identity("tanh**2 - 1", apply("tanh", U) ** 2 - 1, -apply("sech2", U)),
-)
-
 SLOPES: tuple[Identity, ...] = (
-    Identity("slope of tanh", _tanh_slope(U), apply("sech2", U)),
+    Identity("slope of tanh", 1 - apply("tanh", U) ** 2, apply("sech2", U)),
     Identity("slope of sigmoid", _sigmoid * (1 - _sigmoid), apply("sigmoid_slope", U)),
 )
 
