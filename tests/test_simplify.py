@@ -147,6 +147,24 @@ where((q - 1) * d[i] > q * d[i], q - 1, q))
     "f(x[n])[i] = x[i] + where(x[i] > 0, x[i], exp(x[i]))": """
         grad_x[i] = where(x[i] > 0, 2 * grad_output[i], grad_output[i] + grad_output[i] * exp(x[i]))
     """,
+    # 0 by a factor, without a mask
+    "squared_hinge(x[n], y[n]) = mean[i](maximum(1 - y[i]*x[i], 0)**2)": """
+        grad_x[i] = -2 * grad_output * y[i] * maximum(1 - y[i] * x[i], 0) / n
+        grad_y[i] = -2 * grad_output * x[i] * maximum(1 - y[i] * x[i], 0) / n
+    """,
+    "contrastive(d[n], same[n]; margin=1.0) = \
+sum[i](same[i]*d[i]**2 + (1 - same[i])*maximum(margin - abs(d[i]), 0)**2)": """
+        grad_d[i] = 2 * grad_output * ((same[i] - 1) * maximum(margin - abs(d[i]), 0) * sign(d[i]) + same[i] * d[i])
+        grad_same[i] = grad_output * (d[i]**2 - maximum(margin - abs(d[i]), 0)**2)
+    """,
+    "f(x[n])[i] = relu(x[i])**3": "grad_x[i] = 3 * grad_output[i] * relu(x[i])**2",
+    "f(x[n])[i] = minimum(x[i], 0)**2": "grad_x[i] = 2 * grad_output[i] * minimum(x[i], 0)",
+    # without a quotient of equals
+    "gibbs(n[k], g[k]) = sum[i](n[i]*(g[i] + log(n[i]/sum[j](n[j]))))": """
+        grad_n[i] = grad_output * (g[i] + log(n[i] / sum_n))
+        grad_g[i] = grad_output * n[i]
+    """,
+    "shares(x[n]) = sum[i](x[i]/sum[j](x[j]))": "grad_x[i] = 0",
     "f(x[n])[i] = where(x[i] > 0, maximum(x[i], 0)*3, 0)": "grad_x[i] = where(x[i] > 0, 3 * grad_output[i], 0)",
     "f(x[n], y[n])[i] = where(x[i] < y[i], where(y[i] >= x[i], x[i]*y[i], 1/x[i]), y[i]**2)": """
         grad_x[i] = where(x[i] < y[i], grad_output[i] * y[i], 0)

@@ -9,15 +9,19 @@ nominal sizes, and the first of the cheapest is taken.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 
 from ..differentiate.chain import combined
 from ..expr import (
     ZERO,
     Apply,
+    Const,
     Expr,
     Ref,
     apply,
+    base_of,
     branch,
     conjuncts,
     factors,
@@ -31,8 +35,10 @@ from ..expr import (
     preorder,
     refs,
     select,
+    signed_factors,
     substitute,
     transform,
+    value_of,
 )
 from ..ir import Derivative, Dropped, Equation, Function, by_target, has_domain, in_place, noted, recurrent, rewritten
 from ..ops import OPS
@@ -49,7 +55,7 @@ from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
 from .summed import summed_first
 from .sums import with_like_terms
-from .table import with_stable_slopes
+from .table import with_stable_slopes, without_opposites
 from .words import in_the_words_of_readers
 
 CANDIDATES = 12
@@ -89,8 +95,32 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     asked = tuple(_asked_once(e, function.table) if e.target in own else e for e in function.statements)
     function = rewritten("conditions asked once", function, replace(function, statements=asked))
     function = rewritten("summed first", function, summed_first(function))
-    function = rewritten("equal reductions once", function, equal_once(function))
+    function = rewritten("equal reductions once", function, _with_equal_once(function, own))
     return replace(found, function=without_dead(function))
+
+
+def _with_equal_once(function: Function, own: Collection[str]) -> Function:
+    """Equal reductions once; gradients without the quotients of equals that this makes, and what is then a term with
+    both signs."""
+    once = equal_once(function)
+    if once is function:
+        return function
+    shorter = partial(transform, replace=lambda node: without_opposites(_without_equals(node)))
+    statements = (e.with_body(shorter(e.body)) if e.target in own else e for e in once.statements)
+    return replace(once, statements=tuple(statements))
+
+
+def _without_equals(node: Expr) -> Expr:
+    """A quotient without what stands above and below the line: a*s/s; 0 where nothing is left above."""
+    above, below = factors(node) if operator(node) == "div" else ([], [])
+    if ZERO in above:
+        return ZERO
+    common = (Counter(above) & Counter(below)).elements()
+    equal = [f for f in common if isinstance(f, Ref)]
+    for f in equal:
+        above.remove(f)
+        below.remove(f)
+    return fraction(above, below) if equal else node
 
 
 def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivative:
@@ -122,6 +152,7 @@ def _asked_once(e: Equation, tensors: Collection[str]) -> Equation:
             return node
         condition, *branches = node.args
         then, otherwise = (branch(b, condition, holds) for b, holds in zip(branches, (True, False), strict=True))
+        then = substitute(then, dict(_equal_there(condition, then)))
         for value, holds, other in ((branches[0], True, otherwise), (branches[1], False, then)):
             asks = any(operator(n) == "select" for n in postorder(then if holds else otherwise))
             if other is ZERO and asks and branch(value, condition, not holds) is ZERO and _is_total(value, condition):
@@ -136,16 +167,32 @@ def _asked_once(e: Equation, tensors: Collection[str]) -> Equation:
     return e.with_body(body)
 
 
+def _equal_there(condition: Expr, body: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """The larger and the smaller of what is equal to a number, and that number."""
+    a, b = condition.args if operator(condition) == "eq" else (None, None)
+    if isinstance(b, Const):
+        yield from ((n, b) for n in postorder(body) if operator(n) in ("maximum", "minimum") and {*n.args} == {a, b})
+
+
+_SIDES = {"relu": ("gt", "ge"), "maximum": ("gt", "ge"), "minimum": ("lt", "le")}  # on which one beside 0 is not 0
+
+
 def _zeros(body: Expr, op: str, tensors: Collection[str]) -> Iterator[Expr]:
-    """Comparisons with 0 of the options that are factors of a product whose other factors have a value where they
-    are 0."""
-    above, below = factors(body)
-    for k, u in enumerate(above):
-        if not isinstance(u, Ref) or u.name in tensors:
+    """Comparisons with 0, where which hold a product is not 0 (`ne`), or is (`eq`), by a factor: an option, or the
+    larger or the smaller of a number and 0. The other factors have a value there."""
+    above, below, _ = signed_factors(body)
+    for k, factor in enumerate(above):
+        u, exponent = base_of(factor)
+        sides = _SIDES.get(operator(u), ()) if operator(u) == "relu" or ZERO in getattr(u, "args", ()) else ()
+        if not sides and (not isinstance(factor, Ref) or factor.name in tensors):
+            continue
+        if not (is_exact(exponent) and value_of(exponent) > 0):
             continue
         rest = fraction([*above[:k], *above[k + 1 :]], below)
-        divided = any(operator(n) == "div" and u in refs(n.args[1]) for n in postorder(rest))
+        divided = any(operator(n) == "div" and {*refs(u)} & {*refs(n.args[1])} for n in postorder(rest))
         if not divided and not any(has_domain(n, tensors) for n in postorder(substitute(rest, {u: ZERO}))):
+            numbers = [a for a in (u, *u.args) if a is not ZERO] if sides else []
+            yield from (apply(o, a, ZERO) for o in (sides if op == "ne" else (op,)) for a in numbers)
             yield apply(op, u, ZERO)
 
 
