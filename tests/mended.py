@@ -13,6 +13,8 @@ MENDED = {
     "a sum over rows beside one over all": "f(x[n,m], s[n], t)[i:n,j:m] = x[i,j]*t/s[i]/t**2",
     "a sum over two axes of one size, of which one is divided by": "f(x[n,n]) = sum[i,j](x[i,j]**2/n)",
     "a product over two axes beside a pack": "f(x[...,n,m])[...] = prod[i,j](x[...,i,j])",
+    "a product of what has no index": "f(x[n], a) = prod[i:n](a)*x[0]",
+    "a power of a power": "f(x, k) = x**(4**k)",
     "truth values that are subtracted from numbers": (
         "f(u[n], tau[n], b[n]: bool)[i] = abs(tau[i] - (u[i] < 0))*u[i] - b[i]"
     ),

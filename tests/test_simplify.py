@@ -159,6 +159,12 @@ sum[i](same[i]*d[i]**2 + (1 - same[i])*maximum(margin - abs(d[i]), 0)**2)": """
     """,
     "f(x[n])[i] = relu(x[i])**3": "grad_x[i] = 3 * grad_output[i] * relu(x[i])**2",
     "f(x[n])[i] = minimum(x[i], 0)**2": "grad_x[i] = 2 * grad_output[i] * minimum(x[i], 0)",
+    # equal is what is rounded alike: compared is what forward has computed
+    "f(x[n], m[n]: bool) = max[i](where(m[i], x[i] + x[i]*x[i], -x[i]))": """
+        count_out = sum[i](where(where(m[i], x[i] + x[i] * x[i], -x[i]) == out, 1, 0))
+        grad_x[i] = where(where(m[i], x[i] + x[i] * x[i], -x[i]) == out, \
+where(m[i], grad_output / count_out, -grad_output / count_out) + 2 * x[i] * where(m[i], grad_output / count_out, 0), 0)
+    """,
     # without a quotient of equals
     "gibbs(n[k], g[k]) = sum[i](n[i]*(g[i] + log(n[i]/sum[j](n[j]))))": """
         grad_n[i] = grad_output * (g[i] + log(n[i] / sum_n))

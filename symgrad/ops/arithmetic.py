@@ -59,7 +59,9 @@ WHOLE = 2**20  # of a larger power a ball is that of a logarithm
 
 def power_of_balls(a: Any, b: Any) -> Any:
     """The power of balls of python-flint."""
-    if b.is_integer() and abs(b) < WHOLE:
+    if not abs(b) < WHOLE:
+        return (b * a.log()).exp()
+    if b.is_integer():
         return a ** int(b.unique_fmpz())
     return a.sqrt() ** int((2 * b).unique_fmpz()) if (2 * b).is_integer() else (b * a.log()).exp()
 

@@ -14,10 +14,12 @@ from ..expr import (
     Expr,
     Index,
     Ref,
+    comparisons,
     conjuncts,
     indices,
     is_exact,
     operator,
+    operators,
     postorder,
     preorder,
     ref,
@@ -184,7 +186,8 @@ class Rewriting:
         return self.normal.consistent(poly)
 
     def _tidied(self, body: Expr) -> Expr:
-        """The branches of a `where`, each in normal form, also in those of another."""
+        """The branches of a `where`, each in normal form, also in those of another. What is compared stays as it is:
+        forward has computed the same, and equal is what is rounded alike."""
 
         def tidy(node: Expr) -> Expr:
             if not (isinstance(node, Apply) and node.op == "select"):
@@ -196,7 +199,9 @@ class Rewriting:
             (otherwise,) = untied(condition, [otherwise])
             return select(condition, self._branch(then), self._branch(otherwise))
 
-        return transform(body, tidy)
+        compared = dict.fromkeys(a for n in comparisons(body) for a in n.args if "select" in operators(a))
+        names = {a: ref(f"?compared{k}") for k, a in enumerate(compared)}
+        return substitute(transform(substitute(body, names), tidy), {name: a for a, name in names.items()})
 
     def _branch(self, branch: Expr) -> Expr:
         if isinstance(branch, (Const, Ref)):

@@ -99,6 +99,8 @@ class Speller(Operands):
         above, below, sign = signed_factors(body) if kind == "sum" else ([body], [], 1)
         fixed = [f for f in above if not set(indices(f)) & set(reduced)]
         moving = [f for f in above if set(indices(f)) & set(reduced)]
+        if kind == "prod" and fixed:
+            return self.evaluate(body ** product(extents[i] for i in reduced), order, extents)
         under = [f for f in below if not set(indices(f)) & set(reduced)]
         inner_below = [f for f in below if set(indices(f)) & set(reduced)]
         inner = fraction(moving, inner_below)
