@@ -14,6 +14,9 @@ MENDED = {
     "a sum over two axes of one size, of which one is divided by": "f(x[n,n]) = sum[i,j](x[i,j]**2/n)",
     "a product over two axes beside a pack": "f(x[...,n,m])[...] = prod[i,j](x[...,i,j])",
     "a product of what has no index": "f(x[n], a) = prod[i:n](a)*x[0]",
+    "a power of a ratio that may be 0": "f(x, s, k) = x**k/s**k for x >= 0, s > 0",
+    "Hill's function from 0 on": "f(v, n, k) = v**n/(k**n + v**n) for v >= 0, n > 0, k > 0",
+    "Weibull's distribution from 0 on": "f(x, k, s) = 1 - exp(-(x/s)**k) for x >= 0, k > 0, s > 0",
     "a power of a power": "f(x, k) = x**(4**k)",
     "truth values that are subtracted from numbers": (
         "f(u[n], tau[n], b[n]: bool)[i] = abs(tau[i] - (u[i] < 0))*u[i] - b[i]"

@@ -351,13 +351,15 @@ Given = tuple[tuple[Expr, bool], ...]  # conditions, and whether they hold
 
 
 def zeros(leaves: Sequence[Expr], moving: Sequence[Expr]) -> Iterator[Point]:
-    """Points where some of those that move are 0, or two of them equal."""
+    """Points where some of those that move are 0, or one is 0 and another 1, as 0**(1 - 1) is 1, or two are equal."""
     start: Point = {leaf: 1.25 + k / 8 for k, leaf in enumerate(leaves)}
     for count in range(1, len(moving) + 1):
         for some in itertools.combinations(moving, count):
             yield {**start, **dict.fromkeys(some, 0.0)}
     for a, b in itertools.combinations(moving, 2):
         yield {**start, a: start[b]}
+    for a, b in itertools.permutations(moving, 2):
+        yield {**start, a: 0.0, b: 1.0}
 
 
 def has_values(form: Expr, other: Expr) -> bool:
