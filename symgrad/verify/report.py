@@ -254,10 +254,10 @@ class Findings:
     def lose(self, stage: str, name: str, judged: Judged, case: Case) -> None:
         """The formula loses accuracy."""
         where, bits, expected, obtained = place(name, judged.position), judged.bits, judged.expected, judged.obtained
-        said = f"{bits:.0f} bits lost" if bits < 1e6 else "overflows"
+        said = f"{max(bits, 1):.0f} bits lost" if bits < 1e6 else "overflows"
         number = judged.position[0] if case.count > 1 else 0
         self.lossy.add((case.number, number))
-        whole = min(round(bits), MOST + 1)
+        whole = min(max(round(bits), 1), MOST + 1)
         if not self.accuracy.worst or whole > self.accuracy.bits:
             spot = name if case.packed or case.count > 1 else where
             self.accuracy = Accuracy(whole, worst=f"{spot} at {brief(one_point(case, number))}")

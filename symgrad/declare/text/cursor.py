@@ -12,7 +12,7 @@ from .tokenizer import MAX_DEPTH, Formula, Token
 T = TypeVar("T")
 HINTS: Mapping[str, str] = {
     "if": "Write where(condition, then, otherwise).",
-    "lambda": "Write the function itself, as in f(x) = x**2.",
+    "lambda": "Write the function itself, as in f(x) = x**2; an input needs another name, as lam.",
     "=": "`==` compares.",
     "+=": "`+=` stands once, behind the target of a statement.",
     "|": "The absolute value is abs(x); either of two conditions is `a or b`.",

@@ -28,6 +28,10 @@ ELSEWHERE: Mapping[str, str] = {  # what other notations have, and what stands f
     **dict.fromkeys(("inf", "infinity", "Infinity", "Inf"), "Did you mean oo?"),
     **dict.fromkeys(("nan", "NaN"), "No number stands for none: where(condition, then, otherwise) has two that are."),
     **dict.fromkeys(("derivative", "Derivative", "grad", "gradient", "jacobian", "hessian"), DERIVED),
+    **dict.fromkeys(("normcdf", "norm_cdf", "Phi"), "Did you mean ndtr, the normal distribution function?"),
+    **dict.fromkeys(("normpdf", "norm_pdf"), "The normal density is exp(-x**2/2)/sqrt(2*pi)."),
+    **dict.fromkeys(("saturate", "sat", "bound"), "Did you mean clip(x, low, high)?"),
+    **dict.fromkeys(("std", "var"), "Of an index there is a mean: mean[i]((x[i] - m)**2) with m = mean[i](x[i])."),
     **dict.fromkeys(("integrate", "integral", "quad"), "There are no integrals; a sum is sum[i](...)."),
 }
 LETTERS: Mapping[str, Expr] = {"e": EULER, "E": EULER}  # constants where nothing else has the name
