@@ -165,6 +165,11 @@ sum[i](same[i]*d[i]**2 + (1 - same[i])*maximum(margin - abs(d[i]), 0)**2)": """
         grad_x[i] = where(where(m[i], x[i] + x[i] * x[i], -x[i]) == out, \
 where(m[i], grad_output / count_out, -grad_output / count_out) + 2 * x[i] * where(m[i], grad_output / count_out, 0), 0)
     """,
+    "step(u[n], v[n], s[n]; dt=0.1)[i] = (v[i] - u[i])/dt + u[i]*s[i]": """
+        grad_u[i] = grad_output[i] * (s[i] - 1 / dt)
+        grad_v[i] = grad_output[i] / dt
+        grad_s[i] = grad_output[i] * u[i]
+    """,
     # without a quotient of equals
     "gibbs(n[k], g[k]) = sum[i](n[i]*(g[i] + log(n[i]/sum[j](n[j]))))": """
         grad_n[i] = grad_output * (g[i] + log(n[i] / sum_n))

@@ -509,6 +509,8 @@ def power_expr(base: Expr, exponent: Rational) -> Expr:
 
 def quotient(coefficient: Rational, above: list[Expr], below: list[Expr]) -> Expr:
     """coefficient * above / below, with the numbers where people write them."""
+    if coefficient < 0 and not above:
+        return -quotient(-coefficient, above, below)
     short = coefficient.denominator & (coefficient.denominator - 1) == 0 and coefficient.denominator <= 1024
     number = const(coefficient if short else coefficient.numerator)
     return fraction([number, *above], below if short else [const(coefficient.denominator), *below])
