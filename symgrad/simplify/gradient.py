@@ -174,7 +174,7 @@ def _equal_there(condition: Expr, body: Expr) -> Iterator[tuple[Expr, Expr]]:
         yield from ((n, b) for n in postorder(body) if operator(n) in ("maximum", "minimum") and {*n.args} == {a, b})
 
 
-_SIDES = {"relu": ("gt", "ge"), "maximum": ("gt", "ge"), "minimum": ("lt", "le")}  # on which one beside 0 is not 0
+_SIDES = {"maximum": ("gt", "ge"), "minimum": ("lt", "le")}  # on which one beside 0 is not 0
 
 
 def _zeros(body: Expr, op: str, tensors: Collection[str]) -> Iterator[Expr]:
@@ -183,7 +183,9 @@ def _zeros(body: Expr, op: str, tensors: Collection[str]) -> Iterator[Expr]:
     above, below, _ = signed_factors(body)
     for k, factor in enumerate(above):
         u, exponent = base_of(factor)
-        sides = _SIDES.get(operator(u), ()) if operator(u) == "relu" or ZERO in getattr(u, "args", ()) else ()
+        expand = OPS[u.op].expand if isinstance(u, Apply) else None
+        whole = u if expand is None else expand(*u.args)  # relu(x) is maximum(x, 0)
+        sides = _SIDES.get(operator(whole), ()) if isinstance(whole, Apply) and ZERO in whole.args else ()
         if not sides and (not isinstance(factor, Ref) or factor.name in tensors):
             continue
         if not (is_exact(exponent) and value_of(exponent) > 0):
