@@ -210,6 +210,8 @@ def _by_branches(
     if sides[0].key is sides[1].key:
         return sides[0]
     whole = apply("select", condition, *sides)
+    if operator(body) == "select":  # each side is as good as can be
+        return None if whole is body else whole
     forms = (body, _beside_branches(body, well_scaled, free, gain, given), whole)
     longer = operations(whole, free) - min(operations(f, free) for f in forms[:2])
     dear = None if whole is body or longer < 0 else (whole, gain + BOUGHT * longer)
@@ -225,8 +227,6 @@ def _added_up(side: Expr) -> Expr:
 
 def _beside_branches(body: Expr, well_scaled: frozenset[str], free: frozenset[Expr], gain: float, given: Given) -> Expr:
     """`body`, each `where` that stands in it in a better form."""
-    if operator(body) == "select":
-        return body
     outer = (n for n in preorder([body], _above_branches) if operator(n) == "select" and unguarded_divisor(n) is None)
     better = {n: new for n in outer if (new := _better(n, well_scaled, free, gain, given)) is not None}
     return substitute(body, better) if better else body

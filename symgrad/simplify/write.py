@@ -237,25 +237,26 @@ class Writer:
         if len(poly) == 1:
             return self._term(*next(iter(poly.items())), extents)
         common, content, inner = _common(poly)
-        if common or content != 1:
-            factors = self._factors(common, extents)
-            rest = self.expr(inner, extents)
-            if not factors[1]:
-                return quotient(content, [*factors[0], rest], [])
-            return quotient(content, factors[0], []) * rest / product(factors[1])
-        opened = self._opened(poly)
-        return self._collected(poly, extents) if opened is None else self.expr(opened, extents)
+        if (opened := self._opened(inner)) is not None:
+            return self.expr(times({common: content}, opened), extents)
+        if not common and content == 1:
+            return self._collected(poly, extents)
+        factors = self._factors(common, extents)
+        rest = self.expr(inner, extents)
+        if not factors[1]:
+            return quotient(content, [*factors[0], rest], [])
+        return quotient(content, factors[0], []) * rest / product(factors[1])
 
     def _opened(self, poly: Poly) -> Poly | None:
-        """`(1 - y) - y` as `1 - 2 * y`: sums among the terms are taken apart where like terms then meet."""
+        """`(1 - y) * n - n` as `-y * n`: sums among the terms are taken apart where like terms then meet."""
         flat: Poly = {}
         terms = 0
         for monomial, coefficient in poly.items():
             part = {monomial: coefficient}
-            if len(monomial) == 1:
-                ((atom, exponent),) = monomial
-                if exponent == 1 and isinstance(atom, Apply) and atom.op in ("add", "sub"):
-                    part = scaled(self.normal.poly(self.normal.written(atom)), coefficient)
+            sums = [a for a, e in monomial if e == 1 and isinstance(a, Apply) and a.op in ("add", "sub")]
+            if len(sums) == 1:
+                rest = {monomial - {(sums[0], Fraction(1))}: coefficient}
+                part = times(rest, self.normal.poly(self.normal.written(sums[0])))
             terms += len(part)
             flat = plus(flat, part)
         return flat if len(flat) < terms and len(flat) <= len(poly) else None
@@ -265,7 +266,7 @@ class Writer:
         groups: list[Poly] = []
         rest = dict(poly)
         while rest:
-            best = self._most_shared(rest)
+            best = self._most_shared(rest, len(poly))
             if best is None:
                 groups += [{m: c} for m, c in rest.items()]
                 break
@@ -286,9 +287,9 @@ class Writer:
         first = next((k for k, v in enumerate(values) if not (isinstance(v, Apply) and v.op == "neg")), 0)
         return reduce(_plus, [values[first], *values[:first], *values[first + 1 :]])
 
-    def _most_shared(self, poly: Poly) -> Atom | None:
-        """The costliest factor that some terms, but not all, have in common; where none is, what several cotangents are
-        multiplied by."""
+    def _most_shared(self, poly: Poly, most: int) -> Atom | None:
+        """The costliest factor that several terms have in common, fewer than `most`; where none is, what several
+        cotangents are multiplied by."""
         count: dict[Atom, int] = {}
         others: dict[Atom, int] = {}
         powers: set[Atom] = set()
@@ -302,7 +303,7 @@ class Writer:
                     powers |= {atom} if exponent != 1 else set()
         others = {atom: n for atom, n in others.items() if atom not in powers}
         for found in (count, others):
-            if shared := {a: n for a, n in found.items() if 2 <= n < len(poly)}:
+            if shared := {a: n for a, n in found.items() if 2 <= n < most}:
                 return max(shared, key=lambda a: (shared[a], _cost(a)))
         return None
 
