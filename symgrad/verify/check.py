@@ -64,6 +64,7 @@ Written = tuple[str, Mapping[str, str], Sequence[Head]]  # a language of TEXTS, 
 LOWEST = {DOUBLE: 1e-290, SINGLE: 1e-33}  # exp, sigmoid and erfc of torch and JAX flush to 0, or lose digits, below
 EXCUSES = 24  # elements of results that overflow, of which it is asked whether they must
 ENOUGH = 12  # failures, after which the check stops
+AT_RANDOM = ("random", "wide range", "one-hot grad_output", "grad_output of ones", "larger sizes")  # labels of cases
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
 
@@ -472,11 +473,15 @@ class _Checking:
         return call
 
     def _judge(self, stage: str, name: str, array: Array, value: Array, limits: Limits, case: Case) -> None:
+        decided = case.label in AT_RANDOM and not self._fact(case).truth.kinked
         for judged in judge(array, value, limits):
             where = place(name, judged.position)
             if judged.verdict == "wrong":
                 own = "the text" if self.language == self.to else f"the text for {self.language}, of the same plan"
                 said = f"beyond the rounding of {own}" if limits.bound is not None else "beyond any rounding"
+                self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
+            elif decided and judged.doubted and abs(judged.obtained - judged.expected) > abs(judged.expected) / 2:
+                said = "has no right digit: the code compares numbers that differ by its rounding alone"
                 self.found.fail(stage, where, said, case, judged.expected, judged.obtained)
             elif judged.verdict == "loss":
                 self.found.lose(stage, name, judged, case)

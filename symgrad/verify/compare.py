@@ -29,6 +29,7 @@ class Judged:
 
     ulps, bits  its error, and what was lost
     excused     it is a loss, and not wrong, only because the text says that it may overflow there
+    doubted     the same, because it compares what rounding may order the other way
     """
 
     verdict: str
@@ -38,6 +39,7 @@ class Judged:
     ulps: float = 0.0
     bits: float = 0.0
     excused: bool = False
+    doubted: bool = False
 
 
 def place(name: str, position: tuple[int, ...]) -> str:
@@ -207,4 +209,5 @@ def judge(truth: Array, found: Array, limits: Limits) -> Iterator[Judged]:
         elif error > budget and np.isfinite(budget):
             verdict = "loss"
         bits = float(np.log2(min(max(ulps, 1.0), 1 / unit)))
-        yield Judged(verdict, position, expected, obtained, ulps, bits, verdict == "loss" and overflows)
+        lost = verdict == "loss"
+        yield Judged(verdict, position, expected, obtained, ulps, bits, lost and overflows, lost and error > limit)

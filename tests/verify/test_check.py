@@ -20,6 +20,7 @@ from symgrad.declare.draft import Draft
 from symgrad.expr import HALF, ZERO, apply, const, index, ref, select
 from symgrad.formulas import parse
 from symgrad.ops import OPS
+from symgrad.pipeline import printed, verified
 from symgrad.verify import check, known, partials
 from symgrad.verify.calls import Call, _partial, manners
 from symgrad.verify.cases import combinations
@@ -79,6 +80,19 @@ def test_accuracy_that_the_formula_loses_is_a_loss_and_no_failure():
     _, second = str(report).splitlines()
     assert re.fullmatch(r"  accuracy: overflows at \d of \d+ points \(worst: out\[\d,\d\] at x = \[.*\]\)", second)
     assert len(second) < 120
+
+
+def test_a_tie_that_rounding_breaks_is_no_loss():
+    """Of the largest of sums, backward asks for the one that it computes in another order: mostly for none."""
+    formula = parse("f(x[n], y[n]) = max[i](x[i]*x[i] + x[i]*y[i]*y[i])")
+    right = printed(formula, "numpy")
+    (path, text), *_ = right.files.items()
+    tie = "tie = x * x + x * y * y == out"
+    assert tie in text and verified(formula, right, right.load()).ok
+    other = text.replace(tie, "tie = x * (x + y * y) == out")
+    wrong = dataclasses.replace(right, files={path: other})
+    report = verified(formula, wrong, wrong.load())
+    assert not report.ok and "no right digit" in str(report)
 
 
 def test_a_loss_is_one_short_line():
