@@ -6,11 +6,13 @@ import mpmath
 import pytest
 
 import symgrad as sg
+from symgrad.derivatives import derive
 from symgrad.expr import apply, show
 from symgrad.formulas import parse
 from symgrad.ir import Signs
 from symgrad.ops import ROWS
 from symgrad.simplify import stable
+from symgrad.simplify.undeclared import spared
 
 # formula, domain, what it is there, what it is without
 FORMS = {
@@ -63,6 +65,7 @@ def test_without_a_domain_a_formula_is_as_it_was(formula):
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize(("formula", "domain"), [row[:2] for row in FORMS.values()], ids=list(FORMS))
+@pytest.mark.in_turn
 def test_its_code_is_what_the_formula_says(formula, domain, to):
     report = sg.check(parse(f"f(x, y) = {formula} for {domain}"), to)
     assert report.ok, str(report)
@@ -90,6 +93,7 @@ WITHOUT_MASKS = {  # of what is a number in the domain, though not everywhere
 
 
 @pytest.mark.parametrize("formula", WITHOUT_MASKS.values(), ids=list(WITHOUT_MASKS))
+@pytest.mark.in_turn
 def test_gradients_ask_nothing_that_the_domain_tells(formula):
     bare = formula.split(" for ")[0]
     assert "where" not in str(sg.vjp(parse(f"f(x, y, a) = {formula}")))
@@ -98,6 +102,7 @@ def test_gradients_ask_nothing_that_the_domain_tells(formula):
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("formula", WITHOUT_MASKS.values(), ids=list(WITHOUT_MASKS))
+@pytest.mark.in_turn
 def test_gradients_without_masks_are_those_of_the_formula(formula, to):
     report = sg.check(parse(f"f(x, y, a) = {formula}"), to)
     assert report.ok, str(report)
@@ -154,3 +159,30 @@ def test_sums_locals_and_sizes_have_a_sign():
     )
     *_, out = stable(parse(text)).statements
     assert show(out.body) == "s * r[0] * abs(m) * n"
+
+
+# formula, the inputs that are to be declared positive
+UNDECLARED = {
+    "a power": ("f(x, a) = x**a", ("x",)),
+    "an exact power": ("f(x) = x**0.7", ()),
+    "a base that is positive": ("f(x, a) = exp(x)**a", ()),
+    "a base of two": ("f(x, k, n) = x**n/(k**n + x**n)", ("x", "k")),
+    "bases, and a step": ("f(a, b, r) -> c: u = a*b; c = (1 + u)**r", ("a", "b")),
+    "in a sum": ("f(x[n], k) = sum[i](log(x[i]**(k - 1)*exp(-x[i]**k)))", ("x",)),
+    "an exponent, too": ("f(x[n], k) = mean[i](exp(-x[i]**k))", ("x", "k")),
+    "one that is declared": ("f(x, a) = x**a for x > 0", ()),
+    "a base of another sign": ("f(x, y, a) = (x - y)**a", ()),
+    "a base of any sign": ("f(x, a) = abs(x)**a*x", ()),
+    "a base whose sign is asked": ("f(x, a) = where(x > 0, x**a, 0)", ()),
+    "a base at 0 or above": ("f(x, a) = relu(x)**a", ()),
+}
+
+
+@pytest.mark.parametrize(("formula", "inputs"), UNDECLARED.values(), ids=list(UNDECLARED))
+def test_the_domain_of_a_power_is_suggested(formula, inputs):
+    written = parse(formula)
+    found = spared(written, derive(written))
+    assert (found.inputs if found else ()) == inputs
+    if found:  # what is promised comes true
+        masks = str(derive(parse(f"{formula} for {', '.join(inputs)} > 0"))).count("where(")
+        assert masks <= found.all - found.needless

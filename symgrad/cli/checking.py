@@ -145,7 +145,7 @@ class Work:
             return Outcome(refused=str(error), **about)
         found = verified(function, printing, doing, **way.how) if self.check and not way.unchecked else Outcome()
         about |= {"folder": printing.folder, "files": tuple(printing.files.items())}
-        return replace(found, mathematics=tuple(text.mathematics(printing)), **about)
+        return replace(found, mathematics=tuple(text.mathematics(function, printing)), **about)
 
     def outcomes(self, jobs: int, kept: Callable[[int, str], bool], quiet: bool = False) -> Iterator[Outcome]:
         """Every outcome, in the order of the functions and languages, from so many processes; what is `kept` is not

@@ -13,12 +13,28 @@ from ..ir import Derivative, Function
 from ..ir.text import show_equations
 from ..later import sympy
 from ..pipeline import Printed, accuracy
+from ..simplify.undeclared import spared
 from ..verify import Report
 
 
-def mathematics(printed: Printed) -> list[str]:
-    """The Jacobian of a function of scalars, the equations of the gradients for others; nothing without inputs."""
-    return jacobian_matrix(printed) or gradient_lines(printed.program)
+def mathematics(function: Function, printed: Printed) -> list[str]:
+    """The Jacobian of a function of scalars, the equations of the gradients for others, nothing without inputs; and
+    what a domain would spare."""
+    return [*(jacobian_matrix(printed) or gradient_lines(printed.program)), *undeclared(function, printed)]
+
+
+def undeclared(function: Function, printed: Printed) -> list[str]:
+    """The domain that would make the printed code shorter, if there is one."""
+    found = spared(function, printed.program.derivative)
+    if found is None:
+        return []
+    names = ", ".join(found.inputs)
+    return [
+        "Domain",
+        f"    {found.needless} of {found.all} `where` are there for powers of 0 and of negative numbers.",
+        f"    If there are none, declare it: `for {names} > 0` behind a formula, `sg.Real[\"> 0\"]` in Python.",
+        "",
+    ]
 
 
 def jacobian_matrix(printed: Printed) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..differentiate.neighbours import needed
 from ..expr import (
@@ -41,8 +41,13 @@ def known_in(function: Function, equations: Iterable[Equation]) -> list[Equation
     """Equations of a function in the form that its domain allows."""
     if not function.domain:
         return list(equations)
-    put = transformer(_Rewriting(Signs(function)))
+    put = known(function)
     return [e if e.matrix is not None else e.mapped(put) for e in equations]
+
+
+def known(function: Function) -> Callable[[Expr], Expr]:
+    """What gives an expression of a function in the form that its domain allows."""
+    return transformer(_Rewriting(Signs(function)))
 
 
 def told_of(function: Function, body: Expr) -> Given:
