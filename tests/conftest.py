@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 LONG = ("long", "longest")  # marks of tests, and options of a run
+TURNS = 5  # runs after which --turn has had all: prime, so that a run has some rows of each language
 
 
 class NamedAtOnce:
@@ -65,11 +66,17 @@ def pytest_collection_modifyitems(config, items):
     first: no process is to begin one when the others have nothing left to do."""
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: -tests[item.path] if "frameworks" in item.path.parts else -inf)
-    left = [mark for mark in LONG if not getattr(config.option, mark)]
-    long = [item for item in items if any(map(item.get_closest_marker, left))]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not any(map(item.get_closest_marker, left))]
+    marks = [mark for mark in LONG if not getattr(config.option, mark)]
+    left = {item for item in items if any(map(item.get_closest_marker, marks))}
+    if config.option.turn is not None:
+        rows = Counter[object]()
+        for item in (i for i in items if i not in left and i.get_closest_marker("in_turn")):
+            if (rows[item.function] + config.option.turn) % TURNS:
+                left.add(item)
+            rows[item.function] += 1
+    if left:
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -86,4 +93,5 @@ def pytest_addoption(parser):
     parser.addoption("--frameworks", action="store_true", help="fail where torch, JAX or LAPACKE is missing")
     parser.addoption("--long", action="store_true", help="run what takes long, too: random formulas, mutants, ranges")
     parser.addoption("--longest", action="store_true", help="run what takes minutes each: formulas of 10^5 operations")
+    parser.addoption("--turn", type=int, help=f"run one in {TURNS} rows of what is in_turn, others with each number")
     parser.addoption("--update", action="store_true", help="write the files of generated/ that differ")

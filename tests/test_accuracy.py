@@ -144,6 +144,7 @@ UNITS = {
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("text", UNITS)
+@pytest.mark.in_turn
 def test_gradients_keep_their_digits(text, to):
     function, points, units = UNITS[text]
     code = sg.load(sg.parse(text), to=to, check=False)

@@ -266,6 +266,7 @@ class Point:
 
 
 @table
+@pytest.mark.in_turn
 def test_a_spelling_computes_what_the_interpreter_computes(declaration, sizes, given):
     point = Point(declaration, sizes, given)
     point.compare(*point.run())

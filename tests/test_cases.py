@@ -571,6 +571,7 @@ PUBLISHED = {
 
 @both
 @pytest.mark.parametrize(("name", "front_end"), [(name, way) for name, each in PUBLISHED.items() for way in each])
+@pytest.mark.in_turn
 def test_published_numbers(name, front_end, to):
     case = SEED[name]
     code = loaded(PUBLISHED[name][front_end], to)
@@ -615,6 +616,7 @@ SHIFTED = [  # quotients of sums of exponentials, which are the same for x + 800
 
 @both
 @pytest.mark.parametrize("text", SHIFTED)
+@pytest.mark.in_turn
 def test_a_quotient_of_sums_of_exponentials_does_not_overflow(text, to):
     """At x + 800 what it is at x, where the largest x has the weight 0."""
     assert sg.check(sg.parse(text), to=to).ok
@@ -641,6 +643,7 @@ AGAIN = [  # the gradient of a gradient is that of any function; what it was giv
 @both
 @pytest.mark.parametrize("derive", [sg.vjp, sg.jvp], ids=["vjp", "jvp"])
 @pytest.mark.parametrize("text", AGAIN)
+@pytest.mark.in_turn
 def test_the_gradient_of_a_gradient_is_printed(text, derive, to):
     report = sg.check(derive(sg.parse(text)).function, to=to)
     assert report.ok, report

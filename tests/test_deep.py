@@ -62,6 +62,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("declare", FRONT_ENDS.values(), ids=FRONT_ENDS)
+@pytest.mark.in_turn
 def test_a_chain_ends(declare: Callable[[], Any], call: Callable[[Any], object]) -> None:
     assert call(declare())
 
@@ -221,6 +222,7 @@ def lines_of(work: Callable[[], object]) -> int:
         for slow in [name in MINUTES and shape != "one_value"]
     ],
 )
+@pytest.mark.in_turn
 def test_the_work_grows_as_the_formula(long: Callable[[int], Any], steps: int, call: Callable[[Any], object]) -> None:
     call(long(20))  # what is imported, and remembered
     few, many = (lines_of(lambda n=n: call(long(n))) for n in (steps, 4 * steps))

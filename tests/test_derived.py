@@ -55,6 +55,7 @@ def by_sympy(text, matrix):
 
 @both
 @each_function
+@pytest.mark.in_turn
 def test_the_jacobian_is_a_matrix_at_each_point(text, to):
     symbols, outputs = FUNCTIONS[text]
     found = results(sg.derived(sg.parse(text), "jacobian"), text, to)
@@ -89,6 +90,7 @@ KINDS = ["jacobian 0", "jacobian 2", "gauss_newton 0", "hessian 3", "value_and_g
 
 @both
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.in_turn
 def test_what_is_derived_is_checked_and_differentiated_again(kind, to):
     what, n = kind.split()
     function = sg.derived(sg.parse([*FUNCTIONS][int(n)]), what)
@@ -242,6 +244,7 @@ def named(function, inputs, to):
 
 @mathematics.both
 @each_tensor
+@pytest.mark.in_turn
 def test_derivatives_of_arrays_are_those_of_backward(declaration, sizes, to):
     function = mathematics.as_function(declaration)
     derived = sg.derived(function, "jacobian")
@@ -283,6 +286,7 @@ RESIDUALS = [  # formula text, sizes, the unknown, what is given
 
 @mathematics.both
 @pytest.mark.parametrize(("text", "sizes", "unknown", "given"), RESIDUALS)
+@pytest.mark.in_turn
 def test_gauss_and_newton_of_arrays(text, sizes, unknown, given, to):
     function = sg.parse(text)
     inputs = [*mathematics.inputs_of(function, sizes, given, mathematics.rng_of(text)).values()]
@@ -303,6 +307,7 @@ def test_gauss_and_newton_of_arrays(text, sizes, unknown, given, to):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("declaration", "sizes", "given"), ROWS)
+@pytest.mark.in_turn
 def test_derivatives_of_all_rows_are_those_of_backward(declaration, sizes, given):
     function = mathematics.as_function(declaration)
     kinds = {"real": float, "int": np.int64, "bool": bool}
@@ -318,6 +323,7 @@ def test_derivatives_of_all_rows_are_those_of_backward(declaration, sizes, given
 
 @mathematics.both
 @each_tensor
+@pytest.mark.in_turn
 def test_derivatives_of_arrays_are_checked(declaration, sizes, to):
     report = sg.check(sg.derived(mathematics.as_function(declaration), "jacobian"), to=to)
     assert report.ok, report

@@ -84,6 +84,7 @@ def test_forward_and_reverse_are_adjoint(declaration, sizes, given):
 
 
 @table
+@pytest.mark.in_turn
 def test_the_product_can_be_differentiated_again(declaration, sizes, given):
     with precisely():
         function, inputs, seeds = at_a_point(declaration, sizes, given)
@@ -270,6 +271,7 @@ HESSIANS = [  # (scalar formula, sizes)
 
 
 @pytest.mark.parametrize(("formula", "sizes"), HESSIANS, ids=[formula for formula, _ in HESSIANS])
+@pytest.mark.in_turn
 def test_gradient_is_a_function_again(formula, sizes):
     for to in ("numpy", "c"):
         report = sg.check(sg.gradient(sg.parse(formula)), to=to)

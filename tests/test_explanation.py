@@ -415,6 +415,7 @@ class Page(HTMLParser):
     [library.linear, sg.parse(RNN), sg.parse("least(x, y) = where(x < y & x > 0, log(1 + exp(x)), y)")],
     ids=lambda f: f.name,
 )
+@pytest.mark.in_turn
 def test_the_page_stands_alone(f, to):
     text = sg.explain(f, to=to).html()
     page = Page(text)

@@ -136,6 +136,7 @@ CALLED = [  # functions of the library that have no namesake in NumPy, and one r
 
 
 @pytest.mark.parametrize("name", CALLED)
+@pytest.mark.in_turn
 def test_a_function_of_the_library_takes_what_is_computed(name):
     """Each real input twice as large, by a statement before the call."""
     f = getattr(library, name).function
@@ -184,6 +185,7 @@ CHECKED = [
 
 @both
 @pytest.mark.parametrize("text", CHECKED)
+@pytest.mark.in_turn
 def test_what_is_printed_agrees(text, to):
     report = sg.check(text, to=to)
     assert report.ok, report

@@ -163,6 +163,7 @@ CHECKED = [  # formula, functions, inputs
 
 @each_language
 @pytest.mark.parametrize(("text", "functions", "wrt"), CHECKED)
+@pytest.mark.in_turn
 def test_each_is_checked(text, functions, wrt, to):
     report = sg.check(sg.parse(text), to=to, functions=functions, wrt=wrt)
     assert report.ok, report
@@ -200,6 +201,7 @@ MISTAKES = [  # of one line of the printed text
 
 
 @pytest.mark.parametrize(("to", "text", "what", "before", "after"), MISTAKES)
+@pytest.mark.in_turn
 def test_a_mistake_in_the_text_is_found(to, text, what, before, after):
     function = sg.parse(text)
     result = printed(function, to, {"functions": (what,)})
@@ -258,6 +260,7 @@ DERIVATIONS = [  # a derivation that is wrong: its text is as derived, and the o
 
 
 @pytest.mark.parametrize(("text", "what", "wrong"), DERIVATIONS)
+@pytest.mark.in_turn
 def test_a_mistake_in_the_derivation_is_found(text, what, wrong, monkeypatch):
     right = derivatives.derived
 
@@ -270,6 +273,7 @@ def test_a_mistake_in_the_derivation_is_found(text, what, wrong, monkeypatch):
 
 
 @pytest.mark.parametrize(("text", "what", "wrong"), DERIVATIONS)
+@pytest.mark.in_turn
 def test_a_mistake_in_what_is_declared_to_be_derived_is_found(text, what, wrong):
     report = sg.check(wrong(sg.derived(sg.parse(text), what)))
     assert any(f.stage == "witnesses" for f in report.failures), report
@@ -286,6 +290,7 @@ PARTIAL = [  # what, of which formula, the inputs, and what may be left out
 
 
 @pytest.mark.parametrize(("what", "text", "inputs", "some"), PARTIAL)
+@pytest.mark.in_turn
 def test_results_in_c_may_be_left_out(what, text, inputs, some):
     f = sg.load(sg.parse(text), to="c", functions=(what,))
     names = printed(sg.parse(text), "c", {"functions": (what,)}).program.beside[0].program.forward.returns

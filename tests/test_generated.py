@@ -265,6 +265,7 @@ def test_scipy_runs(name):
 
 @needs_cc
 @each_function_in_c
+@pytest.mark.in_turn
 def test_c_compiles_without_a_warning_and_computes_what_numpy_does(name, tmp_path):
     source, library_file = GENERATED / name / f"{name}.c", tmp_path / "a.so"
     assert source.read_text() == in_language(name, "c").files[source.name], "another program is called otherwise"

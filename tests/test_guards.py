@@ -17,6 +17,7 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"
 
 @pytest.mark.parametrize("to", ["numpy", pytest.param("c", marks=needs_cc)])
 @pytest.mark.parametrize("name", GUARDED)
+@pytest.mark.in_turn
 def test_gradients_at_a_guard(name, to):
     text, inputs, expected = GUARDED[name]
     code = sg.load(sg.parse(text), to=to, check=False)
@@ -31,6 +32,7 @@ EQUALITIES = [*GUARDED][[*GUARDED].index("a piece that is its neighbour") :]
 
 
 @pytest.mark.parametrize("name", ["unit", "unit or itself", "a guard in a guard", *EQUALITIES])
+@pytest.mark.in_turn
 def test_the_check_agrees(name):
     report = sg.check(sg.parse(GUARDED[name][0]), to="numpy")
     assert report.ok, report

@@ -160,6 +160,7 @@ IDS = [f"{f.function.name}, {wrt}" for f, wrt, _ in CASES]
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize(("function", "wrt", "kinds"), CASES, ids=IDS)
+@pytest.mark.in_turn
 def test_it_is_checked(function, wrt, kinds, to):
     report = sg.check(function, to=to, functions=kinds, wrt=wrt)
     assert report.ok, report

@@ -246,6 +246,7 @@ def test_printed_numpy_at_every_size(batch, n, k):
 
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
 @pytest.mark.parametrize(("n", "k"), [(0, 2), (1, 1), (3, 2), (2, 4)])
+@pytest.mark.in_turn
 def test_printed_tangents_at_every_size(batch, n, k):
     artefact = sg.load(sg.jvp(everything).function, check=False)
     a = RNG.standard_normal((*batch, n, n)) + 3 * np.eye(n)
@@ -277,6 +278,7 @@ CHECKED = [
 
 
 @pytest.mark.parametrize("text", CHECKED)
+@pytest.mark.in_turn
 def test_the_check_agrees(text):
     report = sg.check(sg.parse(text))
     assert report.ok and not report.failures, str(report)

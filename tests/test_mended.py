@@ -11,6 +11,7 @@ import symgrad as sg
 
 @both
 @pytest.mark.parametrize("name", MENDED)
+@pytest.mark.in_turn
 def test_agrees_with_the_formula(name, to):
     report = sg.check(sg.parse(MENDED[name]), to=to)
     assert report.ok, report
@@ -19,6 +20,7 @@ def test_agrees_with_the_formula(name, to):
 @both
 @pytest.mark.parametrize("save", ["minimal", "all"])
 @pytest.mark.parametrize("name", SAVED)
+@pytest.mark.in_turn
 def test_agrees_whatever_is_saved(name, save, to):
     report = sg.check(sg.parse(SAVED[name]), to=to, save=save)
     assert report.ok, report
@@ -26,6 +28,7 @@ def test_agrees_whatever_is_saved(name, save, to):
 
 @both
 @pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.in_turn
 def test_agrees_beside_others(name, to):
     text, functions, wrt = BESIDE[name]
     report = sg.check(sg.parse(text), to=to, functions=functions, wrt=wrt)

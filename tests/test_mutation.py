@@ -18,6 +18,7 @@ EACH = {"numpy": 2, "c": 1}  # of one function
 @both
 @pytest.mark.parametrize("name", (*FUNCTIONS, *BESIDE))
 @pytest.mark.filterwarnings("ignore")  # a mutant may divide by zero
+@pytest.mark.in_turn
 def test_mutants_are_caught(name, to):
     count, unseen = judged(name, to, EACH[to])
     assert count and not unseen

@@ -69,6 +69,7 @@ def test_published_numbers(name, to):
 
 @both
 @pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.in_turn
 def test_is_correct(name, to):
     report = sg.check(CHECKED[name], to=to)
     assert report.ok, report

@@ -46,6 +46,7 @@ ROWS = {  # the formula, where, and its Jacobian there
 
 @both
 @pytest.mark.parametrize(("formula", "given", "jacobian"), ROWS.values(), ids=ROWS)
+@pytest.mark.in_turn
 def test_it_has_no_slope_at_0(formula, given, jacobian, to):
     f = sg.parse(formula) if isinstance(formula, str) else formula
     code = sg.load(f, to=to, functions=("forward", "backward", "jacobian", "jvp"), check=False)

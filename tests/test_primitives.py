@@ -58,6 +58,7 @@ FUNCTIONS: dict[str, Any] = {
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.in_turn
 def test_what_calls_a_primitive_agrees_with_its_value(name: str, to: str) -> None:
     report = sg.check(FUNCTIONS[name], to=to)
     assert report.ok, str(report)
@@ -133,6 +134,7 @@ def test_other_c_than_the_value_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["jacobian", "hessian", "gauss_newton", "value_and_gradient", "jvp", "hvp"])
 @pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.in_turn
 def test_what_is_derived(what: str, to: str) -> None:
     residuals = sg.parse("residuals(v, h) = thrust(v, h) - 1, logistic(v*h) - 0.5")
     function = residuals if what == "gauss_newton" else force

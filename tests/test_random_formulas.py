@@ -20,6 +20,7 @@ KINDS = {
 
 @both
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.in_turn
 def test_random_formulas_agree_with_the_oracle(kind, to):
     strategy, count = KINDS[kind]
     hunt(strategy(), to, count)
@@ -47,6 +48,7 @@ FOUND = [  # what was wrong
 
 @both
 @pytest.mark.parametrize("text", FOUND)
+@pytest.mark.in_turn
 def test_what_was_found_agrees(text, to):
     assert disagreement(text, to) == ""
 

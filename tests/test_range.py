@@ -73,6 +73,7 @@ def worst(text: str, axes: tuple[tuple[float, ...], ...], to: str = "numpy") -> 
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.long
+@pytest.mark.in_turn
 def test_nothing_overflows_before_the_gradient_does(text):
     lost, where = worst(text, TEXTS[text])
     assert lost < 5, where
@@ -138,6 +139,7 @@ MORE_APART = [
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize(("point", "expected"), APART)
 @pytest.mark.long
+@pytest.mark.in_turn
 def test_a_difference_of_inputs_loses_nothing(point, expected, to):
     loaded = sg.load(sg.parse("f(x, y) = log(exp(x) + exp(y))"), to=to)
     with np.errstate(all="ignore"):

@@ -23,6 +23,7 @@ PAGES = [README, *RUN, *NOTEBOOKS]
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.in_turn
 def test_shows_what_is_printed(page, tmp_path, monkeypatch, request):
     if lacking := missing(page.read_text(encoding="utf-8")):
         pytest.skip(f"without {', '.join(lacking)}")

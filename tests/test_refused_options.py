@@ -50,6 +50,7 @@ ROWS = [
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r[0]}-{'-'.join(map(str, r[2])) or 'sizes'}")
+@pytest.mark.in_turn
 def test_refused(row, to):
     name, shapes, options, said = row
     declared = getattr(library, name)

@@ -44,6 +44,7 @@ def declared(body, *inputs):
 
 
 @pytest.mark.parametrize("body", LIMITS)
+@pytest.mark.in_turn
 def test_value_and_derivatives_at_0(body):
     f = declared(body)
     value, slope, second = LIMITS[body]
@@ -59,6 +60,7 @@ def test_value_and_derivatives_at_0(body):
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("body", LIMITS)
 @pytest.mark.long
+@pytest.mark.in_turn
 def test_the_check_agrees(body, to):
     report = sg.check(declared(body), to=to)
     assert report.ok, str(report)
@@ -115,6 +117,7 @@ NAMED = {
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("text", NAMED)
+@pytest.mark.in_turn
 def test_parts_of_a_quotient_may_have_names(text, to):
     point, value, slopes = NAMED[text]
     code = sg.load(sg.parse(text), to=to)
@@ -277,6 +280,7 @@ def truth(function, point, sides, at):
 
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("body", POINTS)
+@pytest.mark.in_turn
 def test_digits_near_a_point(body, to):
     """At the point, as near to it as doubles are, and on both sides of where the series takes over."""
     point, function, sides = POINTS[body]
@@ -299,6 +303,7 @@ def test_digits_near_a_point(body, to):
 @pytest.mark.parametrize("to", ["numpy", "c"])
 @pytest.mark.parametrize("body", POINTS)
 @pytest.mark.long
+@pytest.mark.in_turn
 def test_the_check_agrees_near_a_point(body, to):
     report = sg.check(declared(body, "w"), to=to)
     assert report.ok, str(report)
@@ -415,6 +420,7 @@ DIVIDING = {
 
 
 @pytest.mark.parametrize("text", DIVIDING)
+@pytest.mark.in_turn
 def test_what_everything_divides_by_has_no_series(text):
     f = sg.parse(text)
     (printed_text,) = dict(sg.generate(f, to="numpy", check=False)).values()

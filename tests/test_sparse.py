@@ -131,6 +131,7 @@ def test_the_numbers_and_their_places(name):
 
 
 @each
+@pytest.mark.in_turn
 def test_each_is_checked(name):
     checked(name, "numpy")
 

@@ -101,6 +101,7 @@ CHECKED = [
 @pytest.mark.parametrize(
     ("text", "options"), CHECKED, ids=[f"{t}: {' '.join(map(str, o.values()))}" for t, o in CHECKED]
 )
+@pytest.mark.in_turn
 def test_the_check_asks_for_it(text, options):
     report = sg.check(sg.parse(FORMULAS[text]), strict_domain=True, **options)
     assert report.ok, str(report)

@@ -515,6 +515,7 @@ def error(exact, found) -> float:
 
 @needs_cc
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.in_turn
 def test_computes_what_the_equations_say(name):
     assert worst_error(naive(parse(FUNCTIONS[name]))) < 1e-13
 
@@ -612,6 +613,7 @@ PLANNED = {  # what the checked text of the whole pipeline must not do wrong
 
 @needs_cc
 @pytest.mark.parametrize("name", PLANNED)
+@pytest.mark.in_turn
 def test_the_planned_text_is_what_was_declared(name):
     report = pipeline.check(parse(PLANNED[name]), to="c")
     assert report.ok, str(report)
@@ -687,6 +689,7 @@ def test_saved_pointers_of_batch_norm_may_be_null():
 
 @needs_cc
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.in_turn
 def test_compiles_without_a_warning(name, tmp_path: Path):
     program = naive(parse(FUNCTIONS[name]))
     for text in (printed(program), printed(narrowed(program))):

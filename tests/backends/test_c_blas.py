@@ -47,6 +47,7 @@ def test_calls(text):
 
 @pytest.mark.parametrize("ways", [{}, {"dtype": "float"}, {"openmp": True}], ids=["double", "float", "threads"])
 @pytest.mark.parametrize("text", CALLS)
+@pytest.mark.in_turn
 def test_the_check_agrees(text, ways, cblas):
     report = sg.check(sg.parse(text), to="c", blas=True, **ways)
     assert report.ok and not report.failures, str(report)

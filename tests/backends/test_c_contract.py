@@ -100,6 +100,7 @@ OF_GROUPS = {
     ],
     ids=[*MISTAKES, *OF_GROUPS],
 )
+@pytest.mark.in_turn
 def test_a_mistake_in_it_is_found(text, mistake):
     function = sg.parse(text)
     result = printed(function, "c")

@@ -47,6 +47,7 @@ def test_arrays_on_the_stack_count():
 @pytest.mark.skipif(shutil.which("gcc") is None or shutil.which("nm") is None, reason="no gcc, or no nm")
 @pytest.mark.parametrize("options", [{}, {"dtype": "float"}, {"functions": "jacobian"}], ids=str)
 @pytest.mark.parametrize("text", [NORMED, SINC, NINE, "softmax", "lstm_cell", "rodrigues", "gelu_exact"])
+@pytest.mark.in_turn
 def test_nothing_else_is_left_to_link(text, options, tmp_path):
     function = sg.parse(text) if "=" in text else getattr(library, text)
     files = sg.generate(function, to="c", **options, check=False)

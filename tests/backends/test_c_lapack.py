@@ -40,6 +40,7 @@ CALLED = [
 
 
 @pytest.mark.parametrize("text", CALLED)
+@pytest.mark.in_turn
 def test_the_check_agrees(text, lapacke):
     report = sg.check(sg.parse(text), to="c", lapack=True)
     assert report.ok and not report.failures, str(report)

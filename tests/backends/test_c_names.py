@@ -45,6 +45,7 @@ CLASHES = {
 
 @needs_cc
 @pytest.mark.parametrize("text", CLASHES.values(), ids=CLASHES)
+@pytest.mark.in_turn
 def test_names_yield(text, tmp_path):
     declared = sg.parse(text)
     strictly(declared, tmp_path)
@@ -54,6 +55,7 @@ def test_names_yield(text, tmp_path):
 
 @needs_cc
 @pytest.mark.parametrize("text", ROWS.values(), ids=ROWS)
+@pytest.mark.in_turn
 def test_what_python_has_a_use_for_means_nothing_in_c(text):
     report = sg.check(sg.parse(text), to="c")
     assert report.ok, report

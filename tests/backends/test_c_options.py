@@ -157,6 +157,7 @@ ADDED = {
 
 @needs_cc
 @pytest.mark.parametrize("name", ADDED)
+@pytest.mark.in_turn
 def test_gradients_are_added_to(name):
     report = sg.check(ADDED[name], to="c", accumulate=True)
     assert report.ok and report.points > 1, str(report)

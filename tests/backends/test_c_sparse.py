@@ -37,6 +37,7 @@ def test_the_numbers_and_their_places(name):
 
 @needs_cc
 @each
+@pytest.mark.in_turn
 def test_each_is_checked(name):
     checked(name, "c")
 
@@ -88,6 +89,7 @@ def test_a_pattern_refuses_what_forward_refuses():
 @needs_cc
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @each
+@pytest.mark.in_turn
 def test_compilers_have_nothing_to_say(name, asked, tmp_path):
     files = sg.generate(sg.parse(TABLE[name][0]), to="c", functions="jacobian:sparse", **asked, check=False)
     for path, text in files.items():
@@ -99,6 +101,7 @@ def test_compilers_have_nothing_to_say(name, asked, tmp_path):
 @needs_cc
 @pytest.mark.parametrize("asked", ASKED[1:], ids=str)
 @pytest.mark.parametrize("name", ["stencil", "edges", "masked gather", "convolution", "numbers", "dense"])
+@pytest.mark.in_turn
 def test_each_way_is_checked(name, asked):
     report = sg.check(sg.parse(TABLE[name][0]), to="c", functions="jacobian:sparse", **asked)
     assert report.ok, report

@@ -74,6 +74,7 @@ SOME = (
 
 @needs_compiler
 @pytest.mark.parametrize("name", SOME)
+@pytest.mark.in_turn
 def test_the_check_finds_nothing(name):
     report = sg.check(getattr(library, name), to="c", openmp=True)
     assert report.ok, str(report)

@@ -105,6 +105,7 @@ def points(function, real):
 @pytest.mark.parametrize("dtype", ["double", "float"])
 @pytest.mark.parametrize("flags", FLAGS)
 @pytest.mark.parametrize("function", GRANTED)
+@pytest.mark.in_turn
 def test_values(function, flags, dtype):
     real = np.dtype(np.float32 if dtype == "float" else np.float64)
     x = points(function, real)

@@ -18,6 +18,7 @@ def test_numpy(text):
 
 
 @each
+@pytest.mark.in_turn
 def test_scipy(text):
     report = sg.check(sg.parse(text), to="scipy")
     assert report.ok, report

@@ -93,6 +93,7 @@ CASES = [(*row, matrix) for matrix in MATRICES for row in (SHAPES if matrix == "
 
 
 @pytest.mark.parametrize("formula, to, matrix", CASES)
+@pytest.mark.in_turn
 def test_agrees(formula, to, matrix):
     report = sg.check(sg.parse(formula), to=to, matrix=matrix)
     assert report.ok, str(report)
@@ -111,6 +112,7 @@ def test_no_sparse_matrix(formula, to):
 
 @pytest.mark.parametrize("name", MINIMA)
 @pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "CG", "Newton-CG", "trust-ncg"])
+@pytest.mark.in_turn
 def test_minimize(name, method):
     what, start, args, minimum = MINIMA[name]
     module = sg.load(declared(what), to="scipy", check=False)
@@ -215,6 +217,7 @@ MUTANTS = [  # (declaration, target, matrix, what is printed, what stands in its
 
 
 @pytest.mark.parametrize("formula, to, matrix, text, instead, said", MUTANTS)
+@pytest.mark.in_turn
 def test_the_check_sees(formula, to, matrix, text, instead, said):
     result = printed(sg.parse(formula), to, {"matrix": matrix})
     files = {name: code.replace(text, instead) for name, code in result.files.items()}
@@ -355,6 +358,7 @@ FOR_OTHERS = [  # (formula, target, solver, matrix)
 
 
 @pytest.mark.parametrize("formula, to, solver, matrix", FOR_OTHERS)
+@pytest.mark.in_turn
 def test_others_agree(formula, to, solver, matrix):
     report = sg.check(sg.parse(formula), to=to, solver=solver, matrix=matrix)
     assert report.ok, str(report)
@@ -366,6 +370,7 @@ def test_others_agree(formula, to, solver, matrix):
     "formula, start, end, args",
     [(ROBERTSON, [1.0, 0.0, 0.0], 1e4, ()), (REACTION, (np.arange(60) < 6).astype(float), 1.0, (0.01,))],
 )
+@pytest.mark.in_turn
 def test_a_stiff_equation(formula, start, end, args, matrix, method):
     module = sg.load(sg.parse(formula), to="scipy", check=False, solver="solve_ivp", matrix=matrix)
     told = {"method": method, "args": args, "rtol": 1e-7, "atol": 1e-10}

@@ -350,6 +350,7 @@ CHECKED = [  # printed, and checked in full
 
 @both
 @numbers(CHECKED)
+@pytest.mark.in_turn
 def test_what_is_printed_agrees(signature, body, to):
     report = sg.check(declared(signature, body)[0], to=to)
     assert report.ok, report

@@ -91,6 +91,7 @@ def test_value(declared: Any, inputs: dict[str, Any], expected: Any) -> None:
 
 
 @pytest.mark.parametrize("declared", [v[0] for v in VALUES.values()], ids=VALUES.keys())
+@pytest.mark.in_turn
 def test_the_printed_code_agrees(declared: Any) -> None:
     report = sg.check(sg.parse(declared) if isinstance(declared, str) else declared, to="numpy")
     assert report.ok, report

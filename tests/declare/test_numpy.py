@@ -480,6 +480,7 @@ PRINTED = [
 
 @both
 @pytest.mark.parametrize("body", PRINTED)
+@pytest.mark.in_turn
 def test_what_is_traced_is_printed(body, to):
     report = sg.check(declared("x[n,m], w[m]", body), to=to)
     assert report.ok, report

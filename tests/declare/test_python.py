@@ -790,6 +790,7 @@ def padded(x: sg.Tensor["n+2*p"], y: sg.Tensor["n"], *, p: int = 1):
 
 @pytest.mark.parametrize("python", [gated, gates_of_others, nodes, beside, padded])
 @pytest.mark.parametrize("to", ["numpy", "c"])
+@pytest.mark.in_turn
 def test_sizes_that_others_tell(python, to):
     report = check(sg.function(python), to=to)
     assert report.ok, report

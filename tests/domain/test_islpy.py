@@ -75,6 +75,7 @@ def random_domain(rng, wide):
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.in_turn
 def test_a_domain_beside_isl(chunk, record_property):
     """Emptiness, entailment, shadows; the loops visit each point once. What is claimed is true; what is
     true and not proved is seldom: under 2 in 100 of what is entailed."""

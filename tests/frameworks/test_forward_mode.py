@@ -70,6 +70,7 @@ def total(result, sin):
 
 
 @each
+@pytest.mark.in_turn
 def test_torch(name, torch):
     call, tensors = closed(name, "torch", torch.from_numpy)
     moving = [t.clone().requires_grad_() for t in tensors]
@@ -116,6 +117,7 @@ def test_torch_reverse_within_a_dual_level(torch):
 
 
 @each
+@pytest.mark.in_turn
 def test_jax(name, jax):
     from jax.test_util import check_grads
 
@@ -124,6 +126,7 @@ def test_jax(name, jax):
 
 
 @each
+@pytest.mark.in_turn
 def test_jax_transforms(name, jax):
     """J by columns is J by rows; the Hessian by jax.hessian, forward over reverse, is that of reverse mode. One program
     of all that is asked, as JAX compiles for longer than all the rest takes."""

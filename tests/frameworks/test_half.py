@@ -228,6 +228,7 @@ IN_JAX = [
 
 @pytest.mark.parametrize("name, theirs", IN_JAX, ids=lambda x: x if "." not in x else "")
 @pytest.mark.parametrize("kind", HALVES)
+@pytest.mark.in_turn
 def test_in_jax(name, theirs, kind, jax, rng):
     """The type of the inputs, in values and gradients, and the numbers of float64."""
     jnp = jax.numpy

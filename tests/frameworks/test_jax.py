@@ -49,6 +49,7 @@ def total(jax, result, scales=ALIKE):
 
 
 @each_kind
+@pytest.mark.in_turn
 def test_the_check_agrees(name, jax):
     """Values and gradients beside the truth, gradients of gradients, vmap, options, dtypes, and what else it asks."""
     report = sg.check(getattr(library, name), to="jax")
@@ -92,6 +93,7 @@ def test_gradients_and_their_gradients(name, jax):
 
 
 @some
+@pytest.mark.in_turn
 def test_agrees_with_its_own_checker(name, jax):
     """And what is not traced with what is."""
     from jax.test_util import check_grads

@@ -11,6 +11,7 @@ import symgrad as sg
 
 
 @pytest.mark.parametrize(("name", "to"), [*zip(MENDED, itertools.cycle(["torch", "jax"]))])
+@pytest.mark.in_turn
 def test_agrees_with_the_formula(name, to):
     report = sg.check(sg.parse(MENDED[name]), to=to)
     assert report.ok, report
@@ -26,6 +27,7 @@ FIRST = {  # what a recurrence begins with has fewer axes than a row
 
 @pytest.mark.parametrize("to", ["torch", "jax"])
 @pytest.mark.parametrize("name", FIRST)
+@pytest.mark.in_turn
 def test_recurrences_begin_with_what_has_fewer_axes(name, to):
     report = sg.check(sg.parse(FIRST[name]), to=to)
     assert report.ok, report
@@ -49,6 +51,7 @@ def test_agrees_with_the_formula_of_matrices(name, to):
 @pytest.mark.parametrize("to", ["torch", "jax"])
 @pytest.mark.parametrize("save", ["minimal", "all"])
 @pytest.mark.parametrize("name", SAVED)
+@pytest.mark.in_turn
 def test_agrees_whatever_is_saved(name, save, to):
     report = sg.check(sg.parse(SAVED[name]), to=to, save=save)
     assert report.ok, report
@@ -56,6 +59,7 @@ def test_agrees_whatever_is_saved(name, save, to):
 
 @pytest.mark.parametrize("to", ["torch", "jax"])
 @pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.in_turn
 def test_agrees_beside_others(name, to):
     text, functions, wrt = BESIDE[name]
     report = sg.check(sg.parse(text), to=to, functions=functions, wrt=wrt)

@@ -10,6 +10,7 @@ each = pytest.mark.parametrize("text", ROWS.values(), ids=list(ROWS))
 
 @pytest.mark.parametrize("functions", ["forward,backward", "forward,backward,jvp"], ids=["", "jvp"])
 @each
+@pytest.mark.in_turn
 def test_torch(text, functions, torch):
     report = sg.check(sg.parse(text), to="torch", functions=functions)
     assert report.ok, report

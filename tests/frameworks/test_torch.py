@@ -41,6 +41,7 @@ def closed(torch, name):
 
 
 @each_kind
+@pytest.mark.in_turn
 def test_gradients_and_their_gradients(name, torch):
     call, tensors = closed(torch, name)
     fast = sum(t.numel() for t in tensors) > SLOW
@@ -55,6 +56,7 @@ def total(result):
 
 
 @each_kind
+@pytest.mark.in_turn
 def test_the_check_agrees(name, torch):
     """Every subset of gradients, vmap, autocast, half precision, and what else it asks."""
     report = sg.check(getattr(library, name), to="torch")
@@ -62,6 +64,7 @@ def test_the_check_agrees(name, torch):
 
 
 @each_kind
+@pytest.mark.in_turn
 def test_compiles_whole(name, torch):
     compiles(torch, name, "aot_eager")
 

@@ -58,6 +58,7 @@ def equal(torch, found, expected, **close):
 
 
 @each
+@pytest.mark.in_turn
 def test_operators_are_as_torch_wants_them(name, absent, torch, monkeypatch):
     printed_module = module(name, "torch_c")
     backward, calls = printed_module._backward, []
@@ -103,6 +104,7 @@ def test_gradients_are_those_of_printed_torch_in_any_layout(name, absent, torch)
 
 
 @each
+@pytest.mark.in_turn
 def test_compiles_whole(name, absent, torch):
     torch._dynamo.reset()
     tensors = given(torch, name, absent)

@@ -112,6 +112,7 @@ pytestmark = pytest.mark.usefixtures("triton")
 @pytest.mark.parametrize("name", [
     "scaled", "cross_entropy", "layer_norm", "mlp", "causal_attention", "linear_cross_entropy"
 ])  # fmt: skip
+@pytest.mark.in_turn
 def test_kernels_agree_and_are_operators(name):
     """Everything that a check asks: half precision, torch.compile, opcheck, compilation for sm_80 and sm_90."""
     report = sg.check(declared(name), to="triton")
@@ -125,6 +126,7 @@ def test_kernels_agree_and_are_operators(name):
     "coupled shorter fourth moved_bias halved rotated taps differences joined hinge pairs polynomial averaged powers "
     "lengths one_of_all opposite".split(),
 )
+@pytest.mark.in_turn
 def test_kernels_agree(name, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
     report = sg.check(declared(name), to="triton")
@@ -198,6 +200,7 @@ SIZES_OF_PLANES = ((5, 7, 3, 2), (7, 3, 1, 3), (1, 1, 2, 2), (40, 70, 5, 3))
 
 
 @pytest.mark.parametrize("name", PLANES)
+@pytest.mark.in_turn
 def test_planes_around_a_tile(name, rng):
     """Tiles of two, of sixteen and of 64; masks leave some rows without anything, which are NaN."""
     f = streamed(name)
@@ -311,6 +314,7 @@ CHUNKS = {  # rows of a product, in chunks of few
 
 
 @pytest.mark.parametrize("name", CHUNKS)
+@pytest.mark.in_turn
 def test_rows_in_chunks(name, rng):
     """Chunks of two rows, and two of which the second one has fewer rows."""
     f = sg.parse(CHUNKS[name])
@@ -414,6 +418,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.in_turn
 def test_sizes_around_a_block(name, rng):
     """Four elements are a block of many, and of a long row; rows are long in every other call."""
     f, given = declared(name), {"groups": 1} if name == "group_norm" else {}
@@ -440,6 +445,7 @@ RECURRENCES = (
 
 
 @pytest.mark.parametrize("name", RECURRENCES)
+@pytest.mark.in_turn
 def test_turns_around_a_block(name, rng):
     """No turns, one, and some; no lanes, and a block that has some more than there are."""
     f = declared(name)
@@ -533,6 +539,7 @@ WALKS = {  # a formula, and how often forward walks along a long row
 
 
 @pytest.mark.parametrize("formula", WALKS)
+@pytest.mark.in_turn
 def test_reductions_that_follow_each_other_take_one_walk(formula, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
     f = sg.parse(formula)
@@ -601,6 +608,7 @@ HEADS = {  # how matrices of a batch lie, and whether kernels read them there
 
 @pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize("function", ["causal_attention", "biased_attention"])
+@pytest.mark.in_turn
 def test_heads_are_read_where_they_lie(function, name, torch, monkeypatch):
     lies, there = HEADS[name]
     ((path, text),) = printed(declared(function), "triton").files.items()
@@ -625,6 +633,7 @@ def test_heads_are_read_where_they_lie(function, name, torch, monkeypatch):
 
 @pytest.mark.parametrize("name", ["grouped", "attention", "causal_attention", "masked_attention", "biased_attention"])
 @pytest.mark.parametrize("heads", [(2, 3), (2, 1, 3)], ids=str)
+@pytest.mark.in_turn
 def test_heads_beside_each_other_give_what_contiguous_ones_do(name, heads, rng):
     f = streamed(name)
     primal, one = sg.vjp(f).primal, sg.load(f, to="triton", check=False)
@@ -728,6 +737,7 @@ MISTAKES = (  # in what, what stands there, and what stands there now
 
 
 @pytest.mark.parametrize(("name", "before", "after"), MISTAKES)
+@pytest.mark.in_turn
 def test_a_kernel_with_a_mistake_is_refused(name, before, after, monkeypatch):
     monkeypatch.setattr("symgrad.verify.transforms.FAULTS", {})
     f = declared(name)
@@ -770,6 +780,7 @@ MISTAKES_IN_TORCH = (
 
 
 @pytest.mark.parametrize(("name", "before", "after"), MISTAKES_IN_TORCH)
+@pytest.mark.in_turn
 def test_a_gradient_of_a_gradient_with_a_mistake_is_refused(name, before, after):
     assert second_order(name, before, after)
 

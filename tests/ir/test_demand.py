@@ -18,12 +18,14 @@ TEXTS = {**{name: text for name, (text, *_) in GUARDED.items()}, **{text: text f
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.in_turn
 def test_who_reads_a_value_is_where_it_is_computed(text):
     broken = {stage: found for stage, found in of_stages(sg.parse(text)) if found}
     assert not broken
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.in_turn
 def test_what_is_read_is_inside(text):
     left = {stage: found for stage, found in outside_at_stages(sg.parse(text)) if found}
     assert not left

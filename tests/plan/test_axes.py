@@ -28,6 +28,7 @@ MOVED = {  # what backward has in its workspace, where axes are moved
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 @pytest.mark.parametrize("save", ["minimal", "balanced", "all"])
 @pytest.mark.parametrize("name", MOVED)
+@pytest.mark.in_turn
 def test_points_are_last(name, save):
     declared, shown = sg.parse(MOVED[name][0]), MOVED[name][1]
     assert sg.check(declared, to="c", save=save).ok

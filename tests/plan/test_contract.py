@@ -69,6 +69,7 @@ JOINED = {  # how many products, and the arrays that are left beside the result
 
 
 @pytest.mark.parametrize("text", JOINED)
+@pytest.mark.in_turn
 def test_what_is_only_added_up_is_added_where_it_goes(text):
     forward, _ = nests(flatten(plan(derive(sg.parse(text)), "c", "loops")), language)
     products = [n for n in walk(forward.body) if isinstance(n, Contraction)]

@@ -45,6 +45,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "to", "names"), CASES, ids=[f"{name.split('(')[0]}-{to}" for name, to, _ in CASES])
+@pytest.mark.in_turn
 def test_what_values_are_called(name, to, names):
     function = sg.parse(name) if "(" in name else getattr(library, name)
     files = sg.generate(function, to=to, check=False)

@@ -70,6 +70,7 @@ def test_saves_what_was_asked_for(name, save, to):
 @pytest.mark.parametrize("save", ["minimal", "all"])
 @pytest.mark.parametrize("to", ["numpy", pytest.param("c", marks=needs_cc)])
 @pytest.mark.parametrize("name", [n for n in FORMULAS if n != "whole matrices"])
+@pytest.mark.in_turn
 def test_the_check_agrees(name, to, save):
     report = sg.check(function(name), to=to, save=save)
     assert report.ok and report.points > 1, str(report)
@@ -77,6 +78,7 @@ def test_the_check_agrees(name, to, save):
 
 @pytest.mark.parametrize("to", ["numpy", pytest.param("c", marks=needs_cc)])
 @pytest.mark.parametrize("name", ["mlp", "attention", "layer_norm", "cross_entropy", "beside a loop"])
+@pytest.mark.in_turn
 def test_gradients_are_those_of_balanced(name, to):
     rng = np.random.default_rng(4)
     shapes = {

@@ -43,6 +43,7 @@ TRIED = [(name, *way) for name in SAVED for way in (WAYS if name in ("springs", 
 
 
 @pytest.mark.parametrize(("name", "to", "options"), TRIED, ids=str)
+@pytest.mark.in_turn
 def test_the_gradients_are_those_of_the_formula(name, to, options):
     report = sg.check(SAVED[name], to=to, **options)
     assert report.ok, report
@@ -51,6 +52,7 @@ def test_the_gradients_are_those_of_the_formula(name, to, options):
 
 @pytest.mark.parametrize("to", ["c", "numpy"])
 @pytest.mark.parametrize("every", [1, 3, 4, "sqrt"])
+@pytest.mark.in_turn
 def test_any_number_of_steps_is_cut_into_segments(to, every):
     rng = np.random.default_rng(0)
     plain, cut = (sg.load(SAVED["elman"], to=to, check=False, **o) for o in ({}, {"checkpoint": every}))

@@ -56,5 +56,6 @@ def test_backward(text):
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 @pytest.mark.parametrize("text", [*FORWARD, *BACKWARD])
+@pytest.mark.in_turn
 def test_numbers(text):
     assert sg.check(sg.parse(text), to="c").ok

@@ -171,6 +171,7 @@ MISTAKES = [(formula, old, new) for formula, rows in CHANGES.items() for old, ne
 
 
 @pytest.mark.parametrize("formula, old, new", MISTAKES, ids=[f"{old!r}-{new!r}" for _, old, new in MISTAKES])
+@pytest.mark.in_turn
 def test_a_mistake_in_a_function_by_hand_is_seen(formula, old, new):
     declared = sg.parse(formula)
     result = printed(declared, "c")

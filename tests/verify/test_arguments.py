@@ -55,6 +55,7 @@ def test_numpy(row):
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 @pytest.mark.parametrize("row", C, ids=lambda r: f"{r[0]}-{r[1][:30]}")
+@pytest.mark.in_turn
 def test_c(row):
     name, pattern, replacement, told = row
     assert told in said(name, "c", pattern, replacement)

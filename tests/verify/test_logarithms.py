@@ -87,6 +87,7 @@ def test_a_mistake_there_is_seen(text, to, right, wrong):
 
 @both
 @pytest.mark.parametrize("text", [text for text, names in INPUTS.items() if names])
+@pytest.mark.in_turn
 def test_what_is_printed_agrees(text, to):
     declared = parse(text)
     result = printed(declared, to)

@@ -147,6 +147,7 @@ IDS = [f"{name}: {new.strip() or 'nothing'}" for name, _, new in [*NUMPY_MUTANTS
 
 
 @pytest.mark.parametrize("mutant", NUMPY_MUTANTS, ids=IDS[: len(NUMPY_MUTANTS)])
+@pytest.mark.in_turn
 def test_a_mutant_of_numpy_is_caught(mutant):
     name, old, new = mutant
     assert old in NUMPY[name]
@@ -157,6 +158,7 @@ def test_a_mutant_of_numpy_is_caught(mutant):
 
 
 @pytest.mark.parametrize("mutant", C_MUTANTS, ids=IDS[len(NUMPY_MUTANTS) :])
+@pytest.mark.in_turn
 def test_a_mutant_of_c_is_caught(mutant):
     name, old, new = mutant
     assert old in C[name]

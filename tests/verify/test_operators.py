@@ -14,6 +14,7 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"
 
 @needs_cc
 @pytest.mark.parametrize("text", [*EVERYWHERE, *SCIPY, *OF_FILE, *GAMMA])
+@pytest.mark.in_turn
 def test_every_language_agrees(text: str) -> None:
     for to in ("numpy", "c"):
         report = sg.check(sg.parse(text), to=to)
