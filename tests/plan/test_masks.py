@@ -13,7 +13,7 @@ FORMULAS = {  # formula -> the condition, and how often forward asks for it
     f"{MASKED}a[i] = x[i]/s; b[i] = exp(a[i]); c[i] = a[i]*b[i]; out[i] = where(m[i], c[i] + b[i], 0)": ("m[i] ?", 1),
     f"{MASKED}z[i] = where(m[i] and x[i] > 0, log(x[i]), 0); out[i] = where(m[i], z[i]*exp(z[i]), 0)": ("m[i]", 2),
     f"{MASKED}z[i] = where(m[i], x[i]/s, 0); out[i] = where(m[i], z[i]**2*exp(z[i]), 0) + z[i]**3": ("m[i] ?", 2),
-    f"f(x[n], t[n]: int): v[i] = where({SOME}, x[t[i]], 0); out[i] = where({SOME}, v[i]*exp(v[i]), 0)": ("n ?", 2),
+    f"f(x[n], t[n]: int): v[i] = where({SOME}, x[t[i]], 0); out[i] = where({SOME}, v[i]*exp(v[i]), 0)": ("_t)n", 1),
     f"{MASKED}z[i] = where(not m[i], x[i]/s, 0); out[i] = where(m[i], 0, z[i]*exp(z[i]))": ("m[i] ?", 1),
 }
 
