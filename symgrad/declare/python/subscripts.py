@@ -62,7 +62,7 @@ def _put_together(x: Traced, keys: Sequence[Any]) -> Traced | None:
     """The part of an array that is put together of numbers, one by one: those that literal integers and slices name;
     None where others stand there, or nothing is named."""
     node = x._node
-    if not isinstance(node, Pieces) or node.free or any(p.box or p.adds for p in node.pieces):
+    if not isinstance(node, Pieces) or node.added or node.free or any(p.box or p.adds for p in node.pieces):
         return None
     if not all(is_exact(s) for p in node.pieces for s in p.subscripts) or not all(map(is_exact, node.shape)):
         return None
