@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial, reduce
-from math import prod
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, ZERO, Expr, apply, const, is_exact, product, refs, show, value_of
+from ...expr import ONE, ZERO, Expr, apply, product, show
 from ...expr.names import is_pack
 from ...expr.sizes import equal
-from ...later import mp
 from ...ops import NAMES, OPS
-from .graph import Node, Pieces, Value, axes_of, bound, constant, element, read, value
+from .graph import Node, Value, axes_of, bound, constant, read, value
 from .scope import current
-from .values import MOST_NUMBERS, Absent, Axis, Operand, Traced, is_condition, reduced_axes, reread, traced
+from .values import Absent, Axis, Operand, Traced, is_condition, reduced_axes, reread, traced
 
 
 def broadcast(arrays: Sequence[Traced], what: str) -> tuple[tuple[Expr, ...], int]:
@@ -89,10 +86,6 @@ def elementwise(op: str, *args: Any) -> Traced:
             f"{_NOT_OF_CONDITIONS[op]}. "
             f"np.where(x > 0, 1, 0) is a number; the words between conditions are `&`, `|` and `~`."
         )
-    if len(args) == 1 and OPS[op].result != "bool" and _is_zero(args[0]):
-        known = OPS[op].value(mp.mpf(0))
-        if known in (0, 1):  # the matrix of a joint without a twist has no cos(0)
-            return Traced(constant(const(int(known))))
     return mapped(partial(apply, op), *args, what=f"The {OPS[op].noun}" if OPS[op].noun else op)
 
 
@@ -113,10 +106,6 @@ def combined(op: str, *args: Any) -> Traced:
             f"Write a comparison, such as t % 2 == 1."
         )
     return elementwise(op, *args)
-
-
-def _is_zero(x: Any) -> bool:
-    return isinstance(x, Traced) and isinstance(x._node, Value) and x._node.constant and x._node.body is ZERO
 
 
 def _is_known(x: Any) -> bool:
@@ -265,44 +254,7 @@ def contracted(terms: Sequence[Sequence[Hashable]], shown: Sequence[Hashable], *
     )
     over = {i: extents[letter] for letter, i in reducing.items() if extents[letter] is not ONE}
     nodes = [x._node for x in arrays]
-    if not front and (cells := _written_out(terms, shown, extents, nodes)) is not None:
-        return cells
     return Traced(value(shape, body, nodes, kind="sum", over=over, matmul=len(nodes) > 1), lead)
-
-
-def _written_out(
-    terms: Sequence[Sequence[Hashable]],
-    shown: Sequence[Hashable],
-    extents: Mapping[Hashable, Expr],
-    nodes: Sequence[Node],
-) -> Traced | None:
-    """The product, element by element, of arrays of literal size of which some elements are known to be 0: a matrix
-    [[1, dt], [0, 1]] is not multiplied by its 0 and 1. None where none is."""
-    if not all(map(is_exact, extents.values())) or any(n.free for n in nodes):
-        return None
-    sizes = {letter: int(value_of(e)) for letter, e in extents.items()}
-    if prod(sizes.values()) > MOST_NUMBERS:
-        return None
-    known = [
-        {place: element(node, [*map(const, place)]) for place in itertools.product(*(range(sizes[c]) for c in term))}
-        for node, term in zip(nodes, terms, strict=True)
-    ]
-    if not any(body is ZERO for cells in known for body, _ in cells.values()):
-        return None
-    reduced = [c for c in sizes if c not in shown]
-    made = Pieces(shape=tuple(extents[c] for c in shown), wish="product")
-    for place in itertools.product(*(range(sizes[c]) for c in shown)):
-        total, read_there = ZERO, list[Node]()
-        for bound_to in itertools.product(*(range(sizes[c]) for c in reduced)):
-            at = dict(zip((*shown, *reduced), (*place, *bound_to), strict=True))
-            factors = [cells[tuple(at[c] for c in term)] for cells, term in zip(known, terms, strict=True)]
-            total += product(body for body, _ in factors)
-            read_there += [n for _, some in factors for n in some]
-        cell = value((), total, read_there) if refs(total) else constant(total)
-        if not shown:
-            return Traced(cell)
-        made.write([*map(const, place)], read(cell, ()), {}, [cell], adds=False)
-    return Traced(made)
 
 
 def _matrix(x: Traced) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 
-from ...expr import ONE, ZERO, Const, Expr, Index, Ref, index, indices, is_exact, ref, refs, substitute, transform
+from ...expr import ONE, ZERO, Expr, Index, Ref, index, indices, ref, refs, substitute, transform
 from ...expr.names import is_pack
 from ...records import dataclass
 
@@ -97,10 +97,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Pieces(Node):
-    """An array that several equations write: a stack, or one built by accumulation, to which more may be `added`."""
+    """An array that several equations write: a stack, or one built by accumulation."""
 
     wish: str
-    added: bool = False
     pieces: list[Piece] = field(default_factory=list)
 
     def write(
@@ -161,34 +160,6 @@ def shown(node: Node) -> Node | None:
     if isinstance(node, Value) and not node.over and isinstance(node.body, Ref):
         return node.operands.get(node.body.name)
     return None
-
-
-def element(node: Node, place: Sequence[Expr]) -> tuple[Expr, list[Node]]:
-    """The element of `node` at a literal place, and the nodes that it reads: of an array that is put together of
-    others, what stands there."""
-    if isinstance(node, Pieces) and not node.added:
-        for piece in reversed(node.pieces):
-            pairs = [(s, k) for s, k in zip(piece.subscripts, place, strict=True) if s is not k]
-            if piece.adds or any(s not in piece.box and not is_exact(s) for s, _ in pairs):
-                break
-            if all(s in piece.box for s, _ in pairs):
-                return _element(substitute(piece.body, dict(pairs)), node)
-        else:
-            return ZERO, []
-    elif isinstance(node, Value) and not node.over:
-        body = substitute(node.body, dict(zip(axes_of(node.shape), place, strict=True)))
-        if isinstance(body, Const):
-            return body, []
-        if shown(node) is not None:
-            return _element(body, node)
-    return read(node, place), [node]
-
-
-def _element(body: Expr, node: Node) -> tuple[Expr, list[Node]]:
-    source = node.operands.get(body.name) if isinstance(body, Ref) else None
-    if isinstance(body, Ref) and source is not None and not source.free and all(map(is_exact, body.subscripts)):
-        return element(source, body.subscripts)
-    return body, [*node.operands.values()]
 
 
 def gather(nodes: Iterable[Node], *bodies: Expr) -> tuple[dict[str, Node], Given]:

@@ -205,12 +205,12 @@ class _Tensor:
         extents: list[Expr] = []
         if not isinstance(shape, str):
             extents = [size_of(e, "a shape") for e in shape]
-            return Building(Pieces(shape=tuple(extents), wish=name or "built", added=True), packs_in(extents))
+            return Building(Pieces(shape=tuple(extents), wish=name or "built"), packs_in(extents))
         for part in split_sizes(shape):
             if is_pack(part) and (part not in scope.sizes or extents):
                 raise DeclarationError(f"{part} is no pack of this declaration, or not in front.")
             extents.append(scope.sizes[part] if is_pack(part) else scope.resolve(Written(read_size(part))))
-        return Building(Pieces(shape=tuple(extents), wish=name or "built", added=True), packs_in(extents))
+        return Building(Pieces(shape=tuple(extents), wish=name or "built"), packs_in(extents))
 
     def __repr__(self) -> str:
         return "sg.tensor"

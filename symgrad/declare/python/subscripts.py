@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
-from math import prod
 from numbers import Integral
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ONE, Expr, const, is_exact, refs, show, value_of
+from ...expr import ONE, Expr, const, is_exact, show, value_of
 from ...expr.names import is_pack
 from ...expr.sizes import floor_divide, tidy
 from ...later import np, of_numpy
 from ...records import dataclass
 from . import joining
 from .arithmetic import broadcast
-from .graph import Node, Pieces, axes_of, constant, element, places_of, read, value
+from .graph import Node, axes_of, places_of, read, value
 from .scope import current
 from .values import Traced, is_condition, size_of, traced
 
@@ -55,41 +54,7 @@ def selected(x: Traced, key: Any) -> Traced:
     if cells and (place := literal_place(keys, cells)) is not None:
         cell, rest = cells[place], keys[len(place) :]
         return selected(cell, rest) if rest else cell
-    return _put_together(x, keys) or at(x, select_axes(x, key))
-
-
-def _put_together(x: Traced, keys: Sequence[Any]) -> Traced | None:
-    """The part of an array that is put together of numbers, one by one: those that literal integers and slices name;
-    None where others stand there, or nothing is named."""
-    node = x._node
-    if not isinstance(node, Pieces) or node.added or node.free or any(p.box or p.adds for p in node.pieces):
-        return None
-    if not all(is_exact(s) for p in node.pieces for s in p.subscripts) or not all(map(is_exact, node.shape)):
-        return None
-    if not all(k is None or k is Ellipsis or _is_literal(k) for k in keys):
-        return None
-    extents = [int(value_of(e)) for e in node.shape]
-    try:
-        named = np.arange(prod(extents)).reshape(extents)[tuple(keys)]
-    except IndexError:
-        return None  # as an error tells elsewhere
-    cells = {place: _cell(node, np.unravel_index(n, extents)) for place, n in np.ndenumerate(named)}
-    if not named.ndim or not cells:
-        return next(iter(cells.values()), None)
-    made = Pieces(shape=tuple(map(const, named.shape)), wish=node.wish)
-    for place, cell in cells.items():
-        made.write([*map(const, place)], read(cell._node, ()), {}, [cell._node], adds=False)
-    return Traced(made)
-
-
-def _cell(node: Node, place: Sequence[Any]) -> Traced:
-    body, nodes = element(node, [const(int(k)) for k in place])
-    return Traced(value((), body, nodes) if refs(body) else constant(body))
-
-
-def _is_literal(key: Any) -> bool:
-    bounds = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
-    return all(isinstance(k, Integral) and not isinstance(k, bool) or k is None for k in bounds)
+    return at(x, select_axes(x, key))
 
 
 def literal_place(keys: Sequence[Any], cells: Mapping[tuple[int, ...], Traced]) -> tuple[int, ...] | None:

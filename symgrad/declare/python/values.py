@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from ...errors import DeclarationError, ShapeError
-from ...expr import ZERO, Apply, Expr, Ref, apply, as_expr, const, is_exact, operator, refs, show
+from ...expr import ZERO, Apply, Expr, Ref, apply, as_expr, const, operator, refs, show
 from ...expr.sizes import equal
 from ...ir import Dtype
 from ...later import np, of_numpy
@@ -164,19 +164,9 @@ def _listed(x: Sequence[Any]) -> Traced:
             shapes = " and ".join(f"({', '.join(map(show, some._node.shape))})" for some in (parts[0], p))
             raise ShapeError(f"the elements of a list that is read as an array have one shape, not {shapes}.")
     made = Pieces(shape=(const(len(parts)), *shape), wish="stacked")
-    for place, number in _leaves(x) if all(map(is_exact, shape)) else ():
-        made.write([*map(const, place)], read(number._node, ()), {}, [number._node], adds=False)
-    for k, p in enumerate(parts) if not made.pieces else ():
+    for k, p in enumerate(parts):
         written(made, [const(k), *places_of(shape)], read(p._node, axes_of(shape)), shape, [p._node])
     return Traced(made)
-
-
-def _leaves(x: Any, place: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Traced]]:
-    """The elements of lists of lists, with their places; none where they are arrays themselves."""
-    if not isinstance(x, (list, tuple)):
-        return [] if (number := traced(x))._node.rank else [(place, number)]
-    each = [_leaves(part, (*place, k)) for k, part in enumerate(x)]
-    return [leaf for leaves in each for leaf in leaves] if all(each) else []
 
 
 def size_of(x: Any, what: str) -> Expr:
