@@ -147,6 +147,17 @@ where((q - 1) * d[i] > q * d[i], q - 1, q))
     "f(x[n])[i] = x[i] + where(x[i] > 0, x[i], exp(x[i]))": """
         grad_x[i] = where(x[i] > 0, 2 * grad_output[i], grad_output[i] + grad_output[i] * exp(x[i]))
     """,
+    # gradients that differ by a sign
+    "f(x[n], y[n]) = mean[i](sin(x[i] - y[i])**2)": """
+        grad_difference[i] = 2 * grad_output * sin(x[i] - y[i]) * cos(x[i] - y[i]) / n
+        grad_x[i] = grad_difference[i]
+        grad_y[i] = -grad_difference[i]
+    """,
+    "f(x[n], y[n])[i] = where(x[i] > y[i], exp(x[i] + y[i])*3, x[i] + y[i])": """
+        grad_sum[i] = where(x[i] > y[i], 3 * grad_output[i] * exp(x[i] + y[i]), grad_output[i])
+        grad_x[i] = grad_sum[i]
+        grad_y[i] = grad_sum[i]
+    """,
     # 0 by a factor, without a mask
     "squared_hinge(x[n], y[n]) = mean[i](maximum(1 - y[i]*x[i], 0)**2)": """
         grad_x[i] = -2 * grad_output * y[i] * maximum(1 - y[i] * x[i], 0) / n
@@ -365,8 +376,8 @@ CANCELLED = {
     },
     "atan2(sqrt(s), sqrt(x))": {"grad_s": "grad_output[...] / (2 * (s[...] + x[...])) * sqrt(x[...]) / sqrt(s[...])"},
     "atan2(sqrt(x), x - 1)": {
-        "grad_x": "-grad_output[...] * (x[...] + 1) \
-/ (2 * sqrt(x[...]) * where(x[...] + (x[...] - 1)**2 == 0, 1, x[...] + (x[...] - 1)**2))"
+        "grad_x": "-0.5 * grad_output[...] * (sqrt(x[...]) + 1 / sqrt(x[...])) \
+/ where(x[...] + (x[...] - 1)**2 == 0, 1, x[...] + (x[...] - 1)**2)"
     },
     "atan2(sinh(s), cos(x))": {"grad_x": "grad_output[...] * inversion(sinh(s[...]), cos(x[...])) * sin(x[...])"},
     "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] * inversion(s[...], x[...]) / hypot(s[...], x[...])"},

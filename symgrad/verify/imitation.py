@@ -58,13 +58,14 @@ def disagreements(
         case = replace(case, inputs={n: None if v is None else v[kept] for n, v in case.inputs.items()})
         outputs = {n: v[kept] for n, v in outputs.items()}
         condition = {n: v[kept] for n, v in condition.items()}
+    absent = [n for n in function.optional if case.inputs.get(n) is None]
     try:
         found = _returned(function, function.python, case)
     except Exception as error:  # what it raises, a traced function does not
         # integers are drawn for what the formula reads, and not for what the function takes and then leaves
         drawn = isinstance(error, IndexError) and any(t.dtype == Dtype.INT for t in function.tensors)
-        # a maximum of nothing, in a branch that is never taken, the formula has no place for
-        if not (drawn or _is_empty(function, case) or is_of_nothing(error) or refuses_infinity(error)):
+        # a maximum of nothing, in a branch that is never taken, the formula has no place for; nor has what is left out
+        if not (absent or drawn or _is_empty(function, case) or is_of_nothing(error) or refuses_infinity(error)):
             yield function.name, f"your function, called with arrays, raises {type(error).__name__}: {error}"
         return
     if found is None or len(found) != len(function.outputs):
@@ -85,6 +86,8 @@ def disagreements(
                 if not abs(float(single[k].reshape(outputs[name].shape)[position]) - float(given)) <= SINGLE * scale:
                     continue
                 said = f"{float(given):.9g}, the formula {float(expected):.9g}"
+                if absent:
+                    said += f". What counts without {absent[0]} is said by sg.given({absent[0]}, then, otherwise)"
                 yield name, f"your function, called with arrays, gives {said}"
                 break
 
@@ -119,12 +122,10 @@ def _moderate(case: Case) -> Any:
 
 
 def _returned(function: Function, python: Python, case: Case) -> list[Array] | None:
-    """What the function returns; None where it is not written for arrays, or an input that it counts on is absent.
+    """What the function returns; None where it is not written for arrays, or counts on an input that is absent.
 
     `x, y = p` of a declared p[..., 2] takes the first axis for the two numbers: one point is given after the other.
     """
-    if any(case.inputs.get(n) is None for n in function.optional):
-        return None
     unpacked = any(isinstance(e, Const) for t in function.tensors for e in t.shape)
     packs = [size for size in bind(function, case.inputs).values() if isinstance(size, tuple)]
     if not unpacked or not any(packs):

@@ -502,3 +502,19 @@ def test_no_gradients_are_asked_for_twice_in_one_way(text):
     assert manners(call, combinations(f), {}) == []
     needs = [n for n, cotangent in asked if cotangent is call.cotangent]
     assert len(needs) == len({*needs}) > 1 and (True,) * len(f.inputs) in needs
+
+
+def test_what_counts_without_an_input_is_asked_of_the_function():
+    @sg.function
+    def doubled(x: sg.Tensor["n"], b: sg.Tensor["n"] = None):
+        if b is None:
+            return 2 * x
+        return x * b
+
+    @sg.function
+    def added(x: sg.Tensor["n"], b: sg.Tensor["n"] = None):
+        return x if b is None else x + b
+
+    report = sg.check(doubled, to="numpy")
+    assert not report.ok and "sg.given(b, then, otherwise)" in str(report)
+    assert sg.check(added, to="numpy").ok
