@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
-from math import prod
 from operator import itemgetter
 
 from ..differentiate.chain import combined
 from ..expr import (
-    ZERO,
     Apply,
     Expr,
     Ref,
-    factors,
     folded,
     is_short,
-    operator,
     preorder,
     ref,
     renewed,
     size,
     substitute,
-    terms_of,
     transformer,
-    without_sign,
 )
-from ..expr.names import Names
 from ..ir import (
     Box,
     Derivative,
@@ -38,13 +31,11 @@ from ..ir import (
     When,
     by_target,
     disjoint_writes,
-    names_of,
     recurrent,
     unconstrained_indices,
     writes_once,
 )
 from ..ops import calls
-from ..records import replace
 from .match import Finder, outline
 
 
@@ -216,55 +207,3 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
     local = tensor.role == Role.LOCAL and bool(tensor.shape)
     inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
     return calls(e.body) or local or inner or not is_short(e.body, 2)
-
-
-MANY = 4  # operations from which on two equal gradients are one local: a product of three may stand there twice
-
-
-def gradients_once(function: Function, gradients: Collection[str]) -> Function:
-    """Gradients that are equal but for their sign, as of x - y, are computed once, by a name of their own."""
-    table, statements = function.table, list(function.statements)
-    same: dict[object, list[tuple[int, int]]] = {}
-    for k, e in enumerate(statements):
-        alone = e.target in gradients and len(function.writers[e.target]) == 1
-        if alone and e.reduce == "none" and e.plain and e.fills(table[e.target]) and size(e.body) >= MANY:
-            signed, sign = _signed(e.body)
-            same.setdefault((e.subscripts, e.box, signed), []).append((k, sign))
-    tensors, names = list(function.tensors), Names(names_of(function))
-    before: dict[int, Equation] = {}
-    for alike in (alike for alike in same.values() if len(alike) > 1):
-        first, (shortest, sign) = alike[0][0], min(alike, key=lambda row: size(statements[row[0]].body))
-        e = statements[shortest]
-        word = "sum" if all(s == sign for _, s in alike) else "difference"
-        name = names.new(f"grad_{word}")
-        tensors.append(replace(table[e.target], name=name, role=Role.LOCAL))
-        before[first] = replace(e, target=name)
-        for k, s in alike:
-            value = ref(name, *e.subscripts)
-            statements[k] = statements[k].with_body(value if s == sign else -value)
-    if not before:
-        return function
-    placed = [s for k, e in enumerate(statements) for s in ((before[k], e) if k in before else (e,))]
-    return replace(function, tensors=tuple(tensors), statements=tuple(placed))
-
-
-def _signed(node: Expr) -> tuple[object, int]:
-    """What tells an expression apart but for its sign, and that sign: 1 or -1."""
-    bare, negative = without_sign(node)
-    if negative:
-        found, sign = _signed(bare)
-        return found, -sign
-    op = operator(node)
-    if op in ("mul", "div"):
-        sides = [[_signed(f) for f in side] for side in factors(node)]
-        kept = (frozenset(Counter(part for part, _ in side).items()) for side in sides)
-        return ("mul", *kept), prod(sign for side in sides for _, sign in side)
-    if op == "select":
-        branches = [_signed(side) for side in node.args[1:]]
-        first = next((s for part, s in branches if part is not ZERO), 1)
-        return ("select", node.args[0].key, *((part, part is ZERO or s == first) for part, s in branches)), first
-    if op in ("add", "sub"):
-        terms = sorted(((_signed(t), s) for t, s in terms_of(node)), key=lambda term: hash(term[0][0]))
-        first = terms[0][0][1] * terms[0][1]
-        return ("add", *((part, own * s == first) for (part, own), s in terms)), first
-    return node.key, 1
