@@ -4,13 +4,12 @@ and without a domain its gradient is guarded at 0 and below."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from ..expr import Apply, Expr, operator, postorder, refs
 from ..expr.nodes import COMPARE
 from ..ir import REALS, Derivative, Dtype, Equation, Function, Signs
 from ..ir.signs import POSITIVE, is_in
-from ..records import replace
+from ..records import dataclass, replace
 from .domain import known, known_in
 
 
