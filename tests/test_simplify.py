@@ -147,6 +147,17 @@ where((q - 1) * d[i] > q * d[i], q - 1, q))
     "f(x[n])[i] = x[i] + where(x[i] > 0, x[i], exp(x[i]))": """
         grad_x[i] = where(x[i] > 0, 2 * grad_output[i], grad_output[i] + grad_output[i] * exp(x[i]))
     """,
+    # gradients that differ by a sign
+    "f(x[n], y[n]) = mean[i](sin(x[i] - y[i])**2)": """
+        grad_difference[i] = 2 * grad_output * sin(x[i] - y[i]) * cos(x[i] - y[i]) / n
+        grad_x[i] = grad_difference[i]
+        grad_y[i] = -grad_difference[i]
+    """,
+    "f(x[n], y[n])[i] = where(x[i] > y[i], exp(x[i] + y[i])*3, x[i] + y[i])": """
+        grad_sum[i] = where(x[i] > y[i], 3 * grad_output[i] * exp(x[i] + y[i]), grad_output[i])
+        grad_x[i] = grad_sum[i]
+        grad_y[i] = grad_sum[i]
+    """,
     # 0 by a factor, without a mask
     "squared_hinge(x[n], y[n]) = mean[i](maximum(1 - y[i]*x[i], 0)**2)": """
         grad_x[i] = -2 * grad_output * y[i] * maximum(1 - y[i] * x[i], 0) / n

@@ -440,12 +440,13 @@ def _occurrences(e: Equation, branches: bool) -> Mapping[Part, int]:
 
 def _worth(node: Expr, homes: int, uses: int, named: Collection[Expr], entry: bool) -> bool:
     """Whether sharing helps: a call of a function, long arithmetic inside of one equation, that is read four times, or
-    that is an `entry` in several places, a guard, or arithmetic on a call, that is read three times. What is `named`
-    costs nothing."""
+    that is an `entry` in several places, a guard of more than a number, or what is read three times: a guard, or
+    arithmetic on a call. What is `named` costs nothing."""
     met = preorder([node], lambda n: n.args if isinstance(n, Apply) and n.key not in named else ())
     own = [n for n in met if isinstance(n, Apply) and n.key not in named]
     calls = any(_is_function(n) for n in own)
-    often = uses > 2 and (_is_guard(node) or any(n.key in named for n in met))
+    guard = _is_guard(node) and (uses > 2 or len(own) > 2)
+    often = guard or uses > 2 and any(n.key in named for n in met)
     long = len(own) >= 4 and (homes == 1 or uses > 3 or entry)
     return (calls or long or often) and not (isinstance(node, Apply) and node.op == "neg")
 

@@ -124,6 +124,23 @@ class Segments:
             found += [e.at({i: self.extent + j}) for j in range(more)]
         return found
 
+    def written_out(self, equations: Sequence[Equation], lines: Sequence[Equation]) -> list[Equation]:
+        """Equations outside of the loop; where an element there is computed by one equation, and no step but its own
+        reads what stands there, it is written out, as nothing of a segment is left."""
+        once = {name for name in self.axes.keys() - {*self.recurrent} if len(self.writers.get(name, ())) == 1}
+        for r in (r for e in lines for r in e.reads if r.name in once):
+            if r.subscripts[self.axes[r.name]] is not self.step:
+                once.discard(r.name)
+        values: dict[Expr, Expr] = {}
+        found = []
+        for e in (e.mapped(lambda node: substitute(node, values)) for e in equations):
+            if e.target in once and not e.box and e.where is None:
+                values[ref(e.target, *e.subscripts)] = e.body
+            else:
+                found.append(e)
+        self.held |= {r.name: 0 for r in refs(*values)}
+        return found
+
     def saved(
         self, forward: Sequence[Equation], backward: Sequence[Equation], saved: Sequence[str], again: Sequence[Equation]
     ) -> tuple[list[str], list[Equation]]:
@@ -294,7 +311,7 @@ class Segments:
         self.follow(equations, self.writers.keys() - {*planner.kept})
         pairs = [(e, self.counted(e)) for e in self.peeled(equations)]
         lines = [self.local(e, i) for e, i in pairs if i is not None]
-        outside = [e for e, i in pairs if i is None]
+        outside = self.written_out([e for e, i in pairs if i is None], lines)
         mine = by_target(lines)
         needing = {g for name in mine for g in planner.served(name)}
         needed = tuple(g for g in planner.gradients if g in needing)

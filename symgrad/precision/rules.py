@@ -2,8 +2,9 @@
 
 a to e stand for anything; a sum or product of n terms is met inside of one of more, which keeps the rest, and a
 sum in any multiple of it. `tidy(u)` is u on one line of fraction where that is shorter; `group(u)` is computed by
-itself, whatever it stands beside. What stands in brackets must hold of a name: it is symbolic, which is no number, a
-fraction, which is none of halves, or large, a whole number beyond those whose differences of powers are written out.
+itself, whatever it stands beside. What stands in brackets must hold of names: one is symbolic, which is no number, a
+fraction, which is none of halves, or large, a whole number beyond those whose differences of powers are written out;
+two are distinct.
 
 tests/precision/test_rules.py proves each in balls, at random points of its domain.
 """
@@ -169,6 +170,7 @@ coshm1(a) -> 2*sinh(a/2)**2
 coshm1(a) -> sinh(a)*tanh(a/2)
 1 - tanh(a)**2 -> sech2(a)
 1/cosh(a)**2 -> sech2(a)
+1 - 1/tanh(a)**2 -> -1/sinh(a)**2
 sech2(a)/4 -> sigmoid_slope(2*a)
 1 - tanh(a) -> 2*sigmoid(-2*a)
 1 + tanh(a) -> 2*sigmoid(2*a)
@@ -182,10 +184,10 @@ cosh(a)**2 - 1 -> sinh(a)**2
 log(cosh(a)) -> log_cosh(a)
 log(sinh(a)) -> a + log1mexp(2*a) - log(2)
 sinh(a) -> expm1(2*a)/(2*exp(a))
-cosh(a)/cosh(b) -> cosh_by_cosh(a, b)
-sinh(a)/cosh(b) -> sinh_by_cosh(a, b)
-cosh(a)/sinh(b) -> cosh_by_sinh(a, b)
-sinh(a)/sinh(b) -> sinh_by_sinh(a, b)
+cosh(a)/cosh(b) -> cosh_by_cosh(a, b) [distinct a b]
+sinh(a)/cosh(b) -> sinh_by_cosh(a, b) [distinct a b]
+cosh(a)/sinh(b) -> cosh_by_sinh(a, b) [distinct a b]
+sinh(a)/sinh(b) -> sinh_by_sinh(a, b) [distinct a b]
 
 # trigonometry
 1 - cos(a) -> versin(a)
@@ -303,11 +305,12 @@ def _is_single(factor: Term) -> bool:
     return not inside.parts or inside.op == "exp"
 
 
-CONDITIONS: Mapping[str, Callable[[Term], bool]] = {
+CONDITIONS: Mapping[str, Callable[..., bool]] = {  # of terms
     "symbolic": lambda t: t.op != "number",
     "single": lambda t: all(map(_is_single, t.args if t.op == "*" else (t,))),
     "fraction": lambda t: t.op != "number" or t.args[0].denominator > 2,
     "large": lambda t: t.op == "number" and t.args[0].denominator == 1 and t.args[0] > 4,
+    "distinct": lambda t, other: t is not other,
 }
 FOUND = 12  # ways in which a rule is met at one place, at most
 
@@ -316,16 +319,16 @@ Binding = Mapping[Term, Term]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row of RULES; `conditions` are words and the name that they are said of, `functions` what `before` calls."""
+    """A row of RULES; `conditions` are words and the names that they are said of, `functions` what `before` calls."""
 
     text: str
     before: Term
     after: Term
-    conditions: tuple[tuple[str, Term], ...]
+    conditions: tuple[tuple[str, tuple[Term, ...]], ...]
     functions: frozenset[str]
 
     def holds(self, found: Binding) -> bool:
-        return all(CONDITIONS[word](found[name]) for word, name in self.conditions)
+        return all(CONDITIONS[word](*map(found.__getitem__, names)) for word, names in self.conditions)
 
     def result(self, found: Binding) -> Term:
         """What stands for `before` where its names are these."""
@@ -377,7 +380,8 @@ def rules() -> Mapping[str, tuple[Rule, ...]]:
         if line and not line.startswith("#"):
             text, _, said = line.rstrip("]").partition(" [")
             before, after = (_read(ast.parse(side, mode="eval").body) for side in text.split(" -> "))
-            conditions = tuple((word, leaf(name_of(name))) for word, name in (c.split() for c in said.split(", ") if c))
+            words = [c.split() for c in said.split(", ") if c]
+            conditions = tuple((word, tuple(leaf(name_of(n)) for n in names)) for word, *names in words)
             found.setdefault(before.op, []).append(Rule(text, before, after, conditions, functions_in(before)))
     return {op: tuple(some) for op, some in found.items()}
 

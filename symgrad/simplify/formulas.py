@@ -13,7 +13,7 @@ from ..numerics.taylor import ORIGIN
 from ..precision import better
 from ..precision.denominator import together
 from .normal import Normal, TooLarge
-from .table import stable_form
+from .table import SLOPES, stable_form
 from .write import Writer
 
 AWAY = apply("gt", apply("abs", ARGUMENT), ONE / 8)  # where mostly the series has not taken over
@@ -23,7 +23,7 @@ AWAY = apply("gt", apply("abs", ARGUMENT), ONE / 8)  # where mostly the series h
 def _tidy(op: Filled) -> Filled | Expr:
     """An operator that stands for a formula, with the formula simplified as a gradient would be; the formula itself,
     where it loses nothing at 0."""
-    normal, body = Normal(), op.formula
+    normal, body = Normal(), stable_form(op.formula, SLOPES)
     with suppress(TooLarge):
         body = Writer(normal, (), set(), set(), {}).expr(normal.poly(body), {})
     body = stable_form(body)

@@ -50,7 +50,7 @@ from .forward import equal_once, without_dead
 from .normal import TooLarge
 from .numbers import with_numbers_joined
 from .powers import with_powers_joined, with_quotients_joined
-from .reuse import added_up, entangled, with_reuse, without_copies
+from .reuse import added_up, entangled, gradients_once, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
 from .summed import summed_first
@@ -96,6 +96,9 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     function = rewritten("conditions asked once", function, replace(function, statements=asked))
     function = rewritten("summed first", function, summed_first(function))
     function = rewritten("equal reductions once", function, _with_equal_once(function, own))
+    if derivative.kind == "vjp":
+        once = gradients_once(function, {g for _, g in derivative.gradients})
+        function = rewritten("equal gradients once", function, once)
     return replace(found, function=without_dead(function))
 
 

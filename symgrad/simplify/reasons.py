@@ -22,6 +22,7 @@ REASONS: Mapping[str, str] = {
     "summed first": "What has no index of the other factors is summed first, as a matrix is multiplied by a vector "
     "before another matrix is: that takes fewer operations.",
     "equal reductions once": "A sum that stands there twice is computed once.",
+    "equal gradients once": "Gradients that are equal but for their sign, as those of x - y, are computed once.",
     "removable singularities": "A quotient that is 0/0 at a point, though it has a limit there, becomes a function of "
     "its own: near that point it is computed by its Taylor series.",
     "scaled form": "The square of a large number overflows although the length does not: hypot scales first.",

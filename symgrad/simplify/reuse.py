@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial, reduce
 from operator import itemgetter
 
@@ -21,6 +21,7 @@ from ..expr import (
     substitute,
     transformer,
 )
+from ..expr.names import Names
 from ..ir import (
     Box,
     Derivative,
@@ -31,12 +32,15 @@ from ..ir import (
     When,
     by_target,
     disjoint_writes,
+    names_of,
     recurrent,
     unconstrained_indices,
     writes_once,
 )
 from ..ops import calls
+from ..records import replace
 from .match import Finder, outline
+from .opposites import signs
 
 
 def entangled(equations: Sequence[Equation], operations: int) -> set[str]:
@@ -207,3 +211,36 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
     local = tensor.role == Role.LOCAL and bool(tensor.shape)
     inner = any(r.name in joint.table and joint.table[r.name].role == Role.LOCAL for r in e.reads)
     return calls(e.body) or local or inner or not is_short(e.body, 2)
+
+
+MANY = 4  # operations that a local of equal gradients spares at least: a product of three may stand there twice
+
+
+def gradients_once(function: Function, gradients: Collection[str]) -> Function:
+    """Gradients that are equal but for their sign, as of x - y, are computed once, by a name of their own."""
+    table, statements = function.table, list(function.statements)
+    same: dict[object, list[tuple[int, int]]] = {}
+    signed = signs()
+    for k, e in enumerate(statements):
+        alone = e.target in gradients and len(function.writers[e.target]) == 1
+        if alone and e.reduce == "none" and e.plain and e.fills(table[e.target]):
+            found = signed(e.body)
+            same.setdefault((e.subscripts, e.box, found.mark), []).append((k, found.sign))
+    tensors, names = list(function.tensors), Names(names_of(function))
+    before: dict[int, Equation] = {}
+    for alike in same.values():
+        first, (shortest, sign) = alike[0][0], min(alike, key=lambda row: size(statements[row[0]].body))
+        e = statements[shortest]
+        if size(e.body) * (len(alike) - 1) < MANY:
+            continue
+        word = "sum" if all(s == sign for _, s in alike) else "difference"
+        name = names.new(f"grad_{word}")
+        tensors.append(replace(table[e.target], name=name, role=Role.LOCAL))
+        before[first] = replace(e, target=name)
+        for k, s in alike:
+            value = ref(name, *e.subscripts)
+            statements[k] = statements[k].with_body(value if s == sign else -value)
+    if not before:
+        return function
+    placed = [s for k, e in enumerate(statements) for s in ((before[k], e) if k in before else (e,))]
+    return replace(function, tensors=tuple(tensors), statements=tuple(placed))

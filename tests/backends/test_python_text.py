@@ -46,7 +46,7 @@ LINES = [
     ("relu", "torch", 'x = _real("x", x) with'),
     ("f(x) = 2*x", "jax", 'x = _real("x", x) return'),
     # the elements of a whole array
-    ("mse_loss", "numpy", "grad_prediction = 2 * grad_output / prediction.size * (prediction - target)"),
+    ("mse_loss", "numpy", "grad_difference = 2 * grad_output / prediction.size * (prediction - target)"),
     ("mse_loss", "jax", "2 * grad_output / prediction.size * (prediction - target)"),
     ("mse_loss", "torch", "2 * grad_output / prediction.numel() * (prediction - target)"),
     # what a logsumexp is shifted by does not move it

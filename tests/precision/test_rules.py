@@ -28,7 +28,7 @@ def points(names, conditions):
     draw = random.Random(7)
     for _ in range(POINTS):
         at = {name: draw.choice((1, 1, -1)) * math.exp(draw.uniform(-3, 2)) for name in names}
-        at |= {name.args[0]: draw.choice(EXPONENTS) for word, name in conditions if word == "fraction"}
+        at |= {name.args[0]: draw.choice(EXPONENTS) for word, (name, *_) in conditions if word == "fraction"}
         yield {name: flint.arb(value) for name, value in at.items()}
 
 

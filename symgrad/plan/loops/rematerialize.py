@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
 from ...domain import Domain
-from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, ref, refs, show, substitute
+from ...expr import Apply, Const, Expr, Index, Ref, indices, postorder, ref, refs, show, substitute, without_sign
 from ...ir import Dtype, Equation, Tensor, unconditional
 from ...ops import OPS
 from ...records import dataclass
@@ -71,6 +71,8 @@ class Rematerialize:
             name = step.targets[0]
             if name not in plain or not table[name].shape or name not in reads or not _fits(name, reads[name]):
                 continue
+            if len(reads[name]) > 1 and all(_copies(table[name], e, r) for e, r in reads[name]):
+                continue  # the loops of all are one
             (e,) = step.equations
             below = [r.name for r in e.reads]
             if any(n in written and not self._at_hand(n, name, temporaries | hidden) for n in below):
@@ -168,6 +170,11 @@ def _fits(name: str, reads: Sequence[tuple[Equation, Ref | None]]) -> bool:
         r is not None and e.matrix is None and e.target != name and {i for i, _ in e.box} == set(indices(*r.subscripts))
         for e, r in reads
     )
+
+
+def _copies(tensor: Tensor, e: Equation, element: Ref | None) -> bool:
+    """Whether an equation copies a whole tensor, or what it is with the other sign."""
+    return without_sign(e.body)[0] == element and len(e.box) == len(tensor.shape)
 
 
 def _is_elementwise(step: Step, target: Tensor) -> bool:
