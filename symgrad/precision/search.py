@@ -32,6 +32,7 @@ from ..expr import (
     product,
     ref,
     refs,
+    signed_factors,
     size,
     substitute,
     terms_of,
@@ -712,12 +713,14 @@ def _bits(means: Mapping[str, float]) -> float:
 
 
 def _signs(body: Expr, leaves: Sequence[Expr]) -> Iterator[Expr]:
-    """Conditions by which two forms may part: on which side of 0, 1 or -1 a number is, the sign of a difference, and
-    which of two exponents is larger."""
+    """Conditions by which two forms may part: on which side of 0, 1 or -1 a number is, the sign of a difference or of
+    an exponent, and which of two exponents is larger."""
     yield from (apply(op, leaf, c) for leaf in leaves for c in (0, 1, -1) for op in ("gt", "ge"))
     nodes = [n for n in values(body) if isinstance(n, Apply)]
     yield from (apply("gt", *n.args) for n in nodes if n.op == "sub" and {*leaves}.issuperset(n.args))
     exponents = dict.fromkeys(n.args[0] for n in nodes if n.op == "exp")
+    products = (fraction(*signed_factors(e)[:2]) for e in exponents if operator(e) not in SUMS)
+    yield from (apply("gt", p, 0) for p in dict.fromkeys(products) if p not in leaves and refs(p))
     yield from (apply("gt", a, b) for a, b in itertools.combinations(exponents, 2))
 
 
