@@ -63,7 +63,8 @@ def _mismatch(what: str, arrays: Sequence[Traced], a: Expr, b: Expr, advice: str
     packs = [e for e in (a, b) if is_pack(e)]
     if not advice and packs:
         advice = (
-            f"{show(packs[0])} is one shape that is not known; it does not stretch. Give the axes names, or literal 1."
+            f"{show(packs[0])} is one shape that is not known; it does not stretch. Give the axes names, or literal 1; "
+            f'one number, and no array of any shape, is sg.Tensor[""].'
         )
     if not advice:
         advice = f"{what} needs {show(a)} and {show(b)} to be equal. Give both axes one name, or a literal 1."
@@ -210,8 +211,10 @@ def kept(x: Traced, shape: tuple[Expr, ...], gone: set[int], lead: int) -> Trace
 
 
 def matmul(a: Any, b: Any) -> Traced:
-    """The matrix product of NumPy's `@`: vectors, matrices, and batches of them."""
+    """The matrix product of NumPy's `@`: vectors, matrices, and batches of them; of conditions, whether any holds."""
     a, b = traced(a), traced(b)
+    if is_condition(a) and is_condition(b):
+        return elementwise("gt", matmul(elementwise("select", a, 1, 0), b), 0)
     left, right = _matrix(a), _matrix(b)
     if 0 in (left, right):
         raise ShapeError(f"@ needs an axis to sum over; {(a if not left else b)!r} has none.")

@@ -19,7 +19,8 @@ from ...ops import NAMES, OPS
 from .arithmetic import combined, elementwise, fitted, matmul
 from .branches import instead
 from .graph import Node, Value, constant, value
-from .numpy_functions import METHODS, SHARING, TORCHS, call_function, call_method, call_ufunc
+from .numpy_axes import along
+from .numpy_functions import METHODS, SECTIONS, SHARING, TORCHS, bound, call_function, call_method, call_ufunc
 from .reshaping import swapaxes, transpose
 from .scope import current, plain
 from .subscripts import selected
@@ -171,10 +172,15 @@ class Array(Traced):
             return body is ONE  # a comparison of literal sizes
         raise _no_branch()
 
-    __int__ = __index__ = _without(
+    __index__ = _without(
         "integer value",
-        "A loop over an axis of any size is an index, i = sg.indices('i'), or a function of the whole array; "
-        "np.trunc(x) is a number without its fraction; an option that steers Python code is sg.Static.",
+        "A loop over an axis of any size is an index, i = sg.indices('i'), or a function of the whole array; an option "
+        "that steers Python code is sg.Static.",
+    )
+    __int__ = _without(
+        "integer value",
+        "np.trunc(x) is a number without its fraction. Into an array of plain integers a symbol cannot be written: "
+        "start with one that is traced, np.zeros(3) in the function.",
     )
     __float__ = _without(
         "number", "Leave float(x) out; for a function that asks for a number there is NumPy's: np.sin(x), np.exp(x)."
@@ -268,10 +274,18 @@ class Array(Traced):
         name = function.__name__
         if name in ("shape", "size", "ndim") and len(args) == 1 and not kwargs:
             return getattr(args[0], name)
-        if name in SHARING and args and isinstance(args[0], Array):
+        if args and isinstance(args[0], Array) and (name in SHARING or name == "diag" and args[0]._node.rank > 1):
             first, *rest = args
-            return View(first, lambda x: call_function(function, (x, *rest), kwargs), copied=SHARING[name])
+            return View(first, lambda x: call_function(function, (x, *rest), kwargs), copied=SHARING.get(name, False))
+        if name in SECTIONS and args and isinstance(args[0], Array):
+            at, parts = bound(name, SECTIONS[name], args, kwargs)
+            return tuple(args[0]._part(at, part) for part in parts)
         return as_arrays(call_function(function, args, kwargs))
+
+    def _part(self, axis: int, part: slice) -> Array:
+        """The elements of an axis, counted from the end, from one on, up to another one."""
+        keys = None if any(map(is_pack, self._node.shape)) else (*[slice(None)] * (self._node.rank + axis), part)
+        return View(self, lambda x: along(x, axis, part), keys)
 
 
 class Input(Array):

@@ -216,20 +216,18 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Traced:
     return joining.concatenate([flat(arr), flat(values)] if axis is None else [arr, values], axis or 0)
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Traced, ...]:
+def sections(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[int, list[slice]]:
+    """The axis that np.split parts, counted from the end, and where."""
     x, where = traced(ary), indices_or_sections
+    at = axis_of(x, axis)
     if isinstance(where, int):
-        extent = x._node.shape[axis_of(x, axis)]
+        extent = x._node.shape[at]
         each = floor_divide(extent, where) if where else extent
         if not equal(each * where, extent):
             raise ShapeError(f"np.split of {show(extent)} elements into {where}: say where, x[:k], x[k:].")
         ends = [tidy(k * each) for k in range(1, where)]
         where = [int(value_of(e)) if is_exact(e) else Traced(constant(e)) for e in ends]
-    return tuple(along(x, axis, slice(a, b)) for a, b in pairwise([None, *where, None]))
-
-
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Traced, ...]:
-    return split(ary, indices_or_sections, axis)
+    return at - x._node.rank, [slice(a, b) for a, b in pairwise([None, *where, None])]
 
 
 def delete(arr: Any, obj: int, axis: int | None = None) -> Traced:

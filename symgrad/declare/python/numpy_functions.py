@@ -22,7 +22,7 @@ _COMPOSED: Mapping[str, Callable[..., Any]] = {
     **{f"bitwise_{op}": partial(combined, op) for op in ("and", "or")},
     "invert": partial(combined, "not"),
     "matmul": matmul,
-    "positive": traced,
+    "positive": lambda x: copied(x),
     "vecdot": partial(contracted, ["i", "i"], []),
     "matvec": partial(contracted, ["ij", "j"], ["i"]),
     "vecmat": partial(contracted, ["i", "ij"], ["j"]),
@@ -130,12 +130,24 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     return matrices.svd(a) if compute_uv else matrices.svdvals(a)
 
 
+SECTIONS: Mapping[str, Callable[..., tuple[int, list[slice]]]] = {  # an axis, and its parts
+    **dict.fromkeys(("split", "array_split"), numpy_axes.sections),
+    "hsplit": lambda ary, where: numpy_axes.sections(ary, where, 0 if traced(ary)._node.rank == 1 else 1),
+    "vsplit": lambda ary, where: numpy_axes.sections(ary, where, 0),
+}
+
+
+def _split(sections: Callable[..., tuple[int, list[slice]]], ary: Any, *where: Any, **axis: Any) -> tuple[Traced, ...]:
+    at, parts = sections(ary, *where, **axis)
+    return tuple(numpy_axes.along(traced(ary), at, part) for part in parts)
+
+
 _MATRICES = """inv solve det slogdet cholesky qr eigh eigvalsh svdvals pinv matrix_power norm sort argsort
     median""".split()
 _SUMS = """diff trapezoid average ptp count_nonzero quantile einsum tensordot inner kron cross""".split()
 _CURVES = "interp polyval vander gradient convolve correlate digitize searchsorted piecewise".split()
 _AXES = """expand_dims squeeze moveaxis flip roll tril triu diagonal diag broadcast_to repeat tile pad vstack hstack
-    column_stack append split array_split delete insert rot90 meshgrid block select take take_along_axis""".split()
+    column_stack append delete insert rot90 meshgrid block select take take_along_axis""".split()
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{kind: partial(reduced, kind) for kind in ("max", "min", "argmax")},
@@ -156,10 +168,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "clip": _clip,
     "outer": _outer,
     "trace": lambda a, offset=0, axis1=0, axis2=1: reduced("sum", numpy_axes.diagonal(a, offset, axis1, axis2), -1),
-    "transpose": lambda a, axes=(): transpose(a, *(axes or ())),
-    "matrix_transpose": lambda x: swapaxes(x, -1, -2),
-    "swapaxes": swapaxes,
-    "reshape": lambda a, shape: reshape(a, shape),
+    "transpose": lambda a, axes=(): transpose(traced(a), *(axes or ())),
+    "matrix_transpose": lambda x: swapaxes(traced(x), -1, -2),
+    "swapaxes": lambda a, axis1, axis2: swapaxes(traced(a), axis1, axis2),
+    "reshape": lambda a, shape: reshape(traced(a), shape),
     "ravel": numpy_axes.flat,
     "fliplr": lambda m: numpy_axes.flip(m, 1),
     "flipud": lambda m: numpy_axes.flip(m, 0),
@@ -167,11 +179,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "atleast_2d": numpy_axes.at_least_2d,
     "copy": copied,
     **dict.fromkeys(("round", "around"), _round),
-    **dict.fromkeys(("real", "real_if_close"), copied),
+    **dict.fromkeys(("real", "real_if_close"), traced),
     **dict.fromkeys(("zeros_like", "empty_like"), partial(numpy_axes.ones_of, 0)),
     "ediff1d": lambda ary: numpy_sums.diff(numpy_axes.flat(ary)),
-    "hsplit": lambda ary, where: numpy_axes.split(ary, where, 0 if traced(ary)._node.rank == 1 else 1),
-    "vsplit": lambda ary, where: numpy_axes.split(ary, where, 0),
+    **{name: partial(_split, sections) for name, sections in SECTIONS.items()},
     "ones_like": partial(numpy_axes.ones_of, 1),
     "full_like": lambda a, fill_value: numpy_axes.ones_of(fill_value, a),
     "svd": _svd,
@@ -264,8 +275,8 @@ def call_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 # what NumPy reads off the memory of its argument, and whether it may copy that
 SHARING: Mapping[str, bool] = {
-    **dict.fromkeys("transpose swapaxes squeeze expand_dims moveaxis flip fliplr flipud".split(), False),
-    **dict.fromkeys(("matrix_transpose", "diagonal"), False),
+    **dict.fromkeys("transpose swapaxes squeeze expand_dims moveaxis flip fliplr flipud rot90".split(), False),
+    **dict.fromkeys(("matrix_transpose", "diagonal", "broadcast_to"), False),
     **dict.fromkeys(("reshape", "ravel"), True),
 }
 
@@ -274,7 +285,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     **{name: FUNCTIONS[name] for name in "argsort clip copy diagonal dot ravel repeat squeeze take trace".split()},
     **{"flatten": numpy_axes.flat, "reshape": reshape, "swapaxes": swapaxes, "transpose": transpose},
     "logsumexp": partial(reduced, "logsumexp"),
-    **{"astype": astype, "item": _item, "round": _round, "conj": copied, "conjugate": copied},
+    **{"astype": astype, "item": _item, "round": _round, "conj": traced, "conjugate": traced},
 }
 
 

@@ -84,6 +84,8 @@ def _picked(x: Traced, keys: Sequence[Any]) -> Traced:
     if places[-1] - places[0] >= len(places) or len(lists) > len(places) or not lists[0].size:
         raise DeclarationError("lists in a subscript stand side by side, each for one axis, and are not empty.")
     if len(lists) == 1 and (run := _evenly(lists[0])) is not None:
+        for end in (run.start, int(lists[0][-1])):  # where the array has none, a slice ends early
+            selected(x, tuple(end if n == places[0] else k for n, k in enumerate(keys)))
         return selected(x, tuple(run if n == places[0] else k for n, k in enumerate(keys)))
     at, after = places[0], keys[places[-1] + 1 :]
     behind = [k for k in keys[at:] if k is None or isinstance(k, slice)]
@@ -205,8 +207,8 @@ def _part(key: Any, extent: Expr) -> Slice | Expr | Traced:
         return const(literal) if literal >= 0 else tidy(extent + literal)
     if isinstance(key, Traced):
         return key
-    if isinstance(key, float):
-        raise DeclarationError(f"a subscript is an integer, not {key}.")
+    if isinstance(key, float) or of_numpy(key) and key.dtype.kind not in "biu":
+        raise DeclarationError(f"a subscript is of integers, not {key!r}.")
     return traced(key)
 
 

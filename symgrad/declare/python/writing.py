@@ -28,7 +28,7 @@ def overwritten(x: Traced, key: Any, new: Any) -> Traced:
         raise DeclarationError("a term has no elements to assign to. Start an array with sg.tensor.new.")
     if len(keys) == 1 and is_condition(keys[0]):
         return _masked(x, keys[0], traced(new))
-    if is_list(keys[0]) and len(keys) == 1:
+    if len(keys) == 1 and is_list(keys[0]):
         return _each(x, keys[0], new)
     cells = _cells(x, keys)
     if cells:

@@ -97,7 +97,7 @@ def _nest(
     block = in_branches(nodes)
     table |= order.scratch
     temporaries = temporaries | set(order.scratch)
-    block, new = split_literals(block, table, temporaries)
+    block, new, parts = split_literals(block, table, temporaries)
     table |= new
     temporaries = temporaries | set(new)
     shared = shared_memory(sequence, table, temporaries)
@@ -105,6 +105,7 @@ def _nest(
     partial = {s.target for s in needed if isinstance(s, Step) and s.begins}
     places = {name: place for place, name in enumerate(asked)}
     serves = {name: frozenset(s.serves) for s in needed for name in s.targets if s.serves and table[name].shape}
+    serves |= {part: serves[whole] for part, whole in parts.items() if whole in serves}
     block = merged_calls(fuse(block, Asked(places, serves, homes, threads)), homes)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)

@@ -87,14 +87,18 @@ def last_homes(shared: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[str]) -> tuple[Block, dict[str, Tensor]]:
-    """Temporaries that are only used at literal subscripts of some axes become one tensor per literal: v[0] is v0."""
+def split_literals(
+    block: Block, table: Mapping[str, Tensor], temporaries: set[str]
+) -> tuple[Block, dict[str, Tensor], dict[str, str]]:
+    """Temporaries that are only used at literal subscripts of some axes become one tensor per literal: v[0] is v0. Also
+    these tensors, and the name of what each is a part of."""
     elements: dict[str, set[Ref]] = {}
     for node in walk(block):
         for r in (*stores(node), *(r for e in expressions(node) for r in refs(e))):
             if r.name in temporaries and r.subscripts:
                 elements.setdefault(r.name, set()).add(r)
     new: dict[str, Tensor] = {}
+    parts: dict[str, str] = {}
     places: dict[str, tuple[str, Sequence[int]]] = {}  # by the name, and the literals
     literals: dict[str, list[int]] = {}
     for name, used in elements.items():
@@ -108,12 +112,13 @@ def split_literals(block: Block, table: Mapping[str, Tensor], temporaries: set[s
                 split = f"{name}_at_{label}"
             rest = [a for a in range(rank) if a not in literal]
             new[split] = replace(table[name], name=split, shape=tuple(table[name].shape[a] for a in rest))
+            parts[split] = name
             places[f"{name} {label}"] = split, rest
 
     def key(node: Ref) -> str:
         return f"{node.name} {_label(node, literals.get(node.name, ()))}"
 
-    return _placing(places, key).block(block), new
+    return _placing(places, key).block(block), new, parts
 
 
 def _label(element: Ref, literal: Sequence[int]) -> str:
