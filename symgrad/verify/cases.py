@@ -37,6 +37,7 @@ class Case:
     strided  inputs and grad_output are broadcast views with stride 0
     single   every number is a float32
     work     the operations of one evaluation of the formula
+    generic  its inputs are random numbers, of which none are equal
     """
 
     inputs: Values
@@ -49,6 +50,7 @@ class Case:
     strided: bool = False
     single: bool = False
     work: int = 0
+    generic: bool = False
 
     @property
     def often(self) -> int:
@@ -172,6 +174,11 @@ class Row:
     strided_seed: bool = False
     empty: bool = False
     undefined: bool = False
+
+    @property
+    def generic(self) -> bool:
+        """Whether inputs are random numbers, of which none are equal."""
+        return self.draw in ("normal", "wide") and not (self.strided or self.single or self.empty or self.undefined)
 
 
 class Sampler(ABC):

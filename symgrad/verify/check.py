@@ -64,7 +64,6 @@ Written = tuple[str, Mapping[str, str], Sequence[Head]]  # a language of TEXTS, 
 LOWEST = {DOUBLE: 1e-290, SINGLE: 1e-33}  # exp, sigmoid and erfc of torch and JAX flush to 0, or lose digits, below
 EXCUSES = 24  # elements of results that overflow, of which it is asked whether they must
 ENOUGH = 12  # failures, after which the check stops
-AT_RANDOM = ("random", "wide range", "one-hot grad_output", "grad_output of ones", "larger sizes")  # labels of cases
 WITNESSED = 12  # points of a pack at which differences are taken one by one
 
 
@@ -473,7 +472,7 @@ class _Checking:
         return call
 
     def _judge(self, stage: str, name: str, array: Array, value: Array, limits: Limits, case: Case) -> None:
-        decided = case.label in AT_RANDOM and not self._fact(case).truth.kinked
+        decided = case.generic and not self._fact(case).truth.kinked
         for judged in judge(array, value, limits):
             where = place(name, judged.position)
             if judged.verdict == "wrong":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp
 
+from ..records import replace
 from .cases import LONG, Case, Row, Sampler
 from .domains import in_single, inside
 from .draws import DRAWS, EDGES, NOTHING, inputs_at, presences
@@ -112,7 +113,8 @@ class Pointwise(Sampler):
             if row.strided:
                 array = np.broadcast_to(array[:1], array.shape)
             inputs[name] = array if axes is None else array.reshape((*axes, *array.shape[1:]))
-        return self._case(row, inputs, chosen, total, axes is None or len(axes) == 1)
+        case = self._case(row, inputs, chosen, total, axes is None or len(axes) == 1)
+        return replace(case, generic=row.generic)
 
     def _candidates(
         self, kind: str, count: int, present: Mapping[str, bool] = NOTHING, single: bool = False

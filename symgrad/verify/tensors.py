@@ -257,7 +257,7 @@ class Tensors(Sampler):
         sizes: Mapping[str, int] | None = None,
         present: Mapping[str, bool] = NOTHING,
         options: Mapping[str, Any] | None = None,
-        change: Callable[[Inputs], Inputs] = lambda inputs: inputs,
+        change: Callable[[Inputs], Inputs] | None = None,
     ) -> Case | None:
         """A case at some sizes, with each input that is not said to be absent; at the smallest ones and the declared
         options where none are given."""
@@ -275,9 +275,9 @@ class Tensors(Sampler):
             )
             if drawn is None:
                 return None
-            inputs = self._placed(row, change(drawn))
+            inputs = self._placed(row, drawn if change is None else change(drawn))
             if self._valid(inputs, options, row.empty, row.undefined):
-                return self._case(row, inputs, options)
+                return replace(self._case(row, inputs, options), generic=row.generic and change is None)
             self.discarded += 1
         return None
 
