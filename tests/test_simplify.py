@@ -147,6 +147,11 @@ where((q - 1) * d[i] > q * d[i], q - 1, q))
     "f(x[n])[i] = x[i] + where(x[i] > 0, x[i], exp(x[i]))": """
         grad_x[i] = where(x[i] > 0, 2 * grad_output[i], grad_output[i] + grad_output[i] * exp(x[i]))
     """,
+    # as it was written, where another form saves a fraction of a bit; a power with what stands beside it
+    "f(r, s) = 4*((s/r)**12 - (s/r)**6) for r > 0, s > 0": """
+        grad_r[...] = -24 * grad_output[...] * (2 * (s[...] / r[...])**6 - 1) * (s[...] / r[...])**6 / r[...]
+        grad_s[...] = 24 * (grad_output[...] * (s[...] / r[...])**5 * (2 * (s[...] / r[...])**6 - 1)) / r[...]
+    """,
     # gradients that differ by a sign
     "f(x[n], y[n]) = mean[i](sin(x[i] - y[i])**2)": """
         grad_difference[i] = 2 * grad_output * sin(x[i] - y[i]) * cos(x[i] - y[i]) / n

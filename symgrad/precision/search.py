@@ -135,7 +135,7 @@ def fewest(
             costs = [cost + dear[1] * (f is dear[0]) for cost, f in zip(costs, forms, strict=True)]
         lengths = [operations(f, search.free) for f in forms]
     least = min(costs)
-    best = min((k for k, cost in enumerate(costs) if cost <= least + NEARLY), key=lambda k: (lengths[k], costs[k]))
+    best = min((k for k, cost in enumerate(costs) if cost <= least + BETTER), key=lambda k: (lengths[k], costs[k]))
     short = (k for k, cost in enumerate(costs) if 2 * lengths[k] <= lengths[best] and cost <= costs[best] + GAIN)
     best = min(short, key=lambda k: (lengths[k], costs[k]), default=best)
     return forms[best] if lengths[best] < lengths[0] or costs[best] < costs[0] - BETTER else first

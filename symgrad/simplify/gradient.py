@@ -49,7 +49,7 @@ from .formulas import with_tidy_formulas
 from .forward import equal_once, without_dead
 from .normal import TooLarge
 from .numbers import with_numbers_joined
-from .powers import with_powers_joined, with_quotients_joined
+from .powers import with_powers_joined, with_quotients_in_powers, with_quotients_joined
 from .reuse import added_up, entangled, gradients_once, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
@@ -92,6 +92,8 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     gradients = [t for t in function.writers if t not in derivative.primal.writers]
     numbers = with_numbers_joined(function.statements, gradients, function.outputs)
     function = rewritten("numbers joined", function, replace(function, statements=tuple(numbers)))
+    powers = with_quotients_in_powers(function.statements)
+    function = rewritten("quotients in powers", function, replace(function, statements=tuple(powers)))
     asked = tuple(_asked_once(e, function.table) if e.target in own else e for e in function.statements)
     function = rewritten("conditions asked once", function, replace(function, statements=asked))
     function = rewritten("summed first", function, summed_first(function))

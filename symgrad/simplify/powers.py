@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..expr import (
@@ -10,15 +11,18 @@ from ..expr import (
     Apply,
     Expr,
     apply,
+    base_of,
     const,
     factors,
     fraction,
+    is_exact,
     operator,
     operators,
     signed_total,
     substitute,
     terms_of,
     transformer,
+    value_of,
 )
 from ..ir import Equation
 from ..numerics.removable import Filled, is_plain, slope
@@ -83,6 +87,33 @@ def with_powers_joined(equations: Sequence[Equation]) -> list[Equation]:
 def _one_less(f: Expr) -> bool:
     """Whether it is a power with the exponent v - 1."""
     return operator(f) == "pow" and operator(f.args[1]) == "sub" and f.args[1].args[1] is ONE
+
+
+def with_quotients_in_powers(equations: Sequence[Equation]) -> list[Equation]:
+    """With (a/b)**6 for a/b*(a/b)**5, whose factors stand apart."""
+
+    def rewrite(node: Expr) -> Expr:
+        if operator(node) not in ("mul", "div") or not sided(node)[0]:
+            return node
+        above, below = (Counter(side) for side in factors(node))
+        for f in above:
+            base, exponent = base_of(f)
+            over, under = (Counter(side) for side in factors(base))
+            if _of_quotient(f) and over <= above and under <= below:
+                more = base ** (exponent + 1)
+                parts = [more if g is f else g for g in (above - over).elements()]
+                return fraction(parts, [*(below - under).elements()])
+        return node
+
+    sided = sided_by("mul", "div", _of_quotient)
+    joined = transformer(rewrite)
+    return [e.with_body(joined(e.body)) for e in equations]
+
+
+def _of_quotient(f: Expr) -> bool:
+    """Whether it is a power of a quotient with a number above 1 as its exponent."""
+    base, exponent = base_of(f)
+    return operator(f) == "pow" and operator(base) == "div" and is_exact(exponent) and value_of(exponent) > 1
 
 
 def with_quotients_joined(equations: Sequence[Equation]) -> list[Equation]:

@@ -21,6 +21,7 @@ REASONS: Mapping[str, str] = {
     "is at most 0, and the quotient is the same.",
     "summed first": "What has no index of the other factors is summed first, as a matrix is multiplied by a vector "
     "before another matrix is: that takes fewer operations.",
+    "quotients in powers": "A power of a quotient takes in what stands beside it: s/r*(s/r)**5 is (s/r)**6.",
     "equal reductions once": "A sum that stands there twice is computed once.",
     "equal gradients once": "Gradients that are equal but for their sign, as those of x - y, are computed once.",
     "removable singularities": "A quotient that is 0/0 at a point, though it has a limit there, becomes a function of "
