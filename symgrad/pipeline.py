@@ -178,10 +178,11 @@ def generate(
 def load(declaration: Declarable, to: str = "numpy", check: bool = True, **static: Any) -> Artefact:
     """Return the printed code as an object with `forward` and `backward`, after checking it.
 
-    `.forward(*inputs, **options) -> (out, saved)`; `.backward(saved, grad_output=None, needs_input_grad=None)` gives
-    one gradient per input; what else is among the `functions` returns its values first. All take and return NumPy
-    arrays; for torch and JAX, `.module` is the printed file, whose functions these trace. Raises CheckError if the code
-    does not compute what was declared, MachineError where the machine has no C compiler that works.
+    `.forward(*inputs, **options) -> (out, saved)`; `.backward(saved, grad_output, needs_input_grad)` gives one
+    gradient per input, of all where the last is left out; what else is among the `functions` returns its values first.
+    All take and return NumPy arrays; for torch and JAX, `.module` is the printed file, whose functions these trace.
+    Raises CheckError if the code does not compute what was declared, MachineError where the machine has no C compiler
+    that works.
     """
     own, options = _asked(declaration, static)
     result = printed(own, to, options)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 MENDED = {
+    "a gradient added to behind its first value, beside an optional input":
+        "f(x[n], y[n], o?): d[i] = x[i] - y[i]; a[i] = x[i]*d[i]*o",
+    "a maximum of 1 - tanh**2 of a choice":
+        "f(x[n]) = max[i](1 - tanh(where(x[i] == 0, 1, x[i]))**2)",
+    "a maximum of an exponential of a choice":
+        "f(x[n], y[n]) = max[i](exp(-where(x[i] > 0, x[i], y[i])**2))",
     "a row that may not be there, beside places": "f(x[n,m], y[n])[i:n] = where(i > 1, x[2,i//2]**2*y[i], 2)",
     "a row that may not be there, between places": "f(x[n,m,p], y[k])[i:k] = where(i > 1, x[i//3,2,i%3]**2*y[i], 2)",
     "the last row beside places": "f(x[n,m])[i:n] = where(i < n - 2, x[n-1,i//2]**2, x[0,i])",

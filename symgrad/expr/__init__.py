@@ -43,6 +43,7 @@ from .nodes import (
 )
 from .text import ATOM, ELIDED, Form, Printer, component_name, show
 from .traversal import (
+    beside_compared,
     branch,
     comparisons,
     folded,

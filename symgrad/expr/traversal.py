@@ -124,6 +124,15 @@ def comparisons(root: Expr) -> list[Expr]:
     return [node for node in postorder(root) if isinstance(node, Apply) and node.op in COMPARE]
 
 
+def beside_compared(root: Expr, rewrite: Callable[[Expr], Expr], only: str = "") -> Expr:
+    """What `rewrite` makes of an expression in which names stand for what is compared, those in their place again: of
+    that which has `only` some operator, where one is named."""
+    parts = (a for n in comparisons(root) for a in n.args if isinstance(a, Apply))
+    compared = dict.fromkeys(a for a in parts if not only or only in operators(a))
+    names: dict[Apply, Expr] = {a: ref(f"?compared{k}") for k, a in enumerate(compared)}
+    return substitute(rewrite(substitute(root, names)), {name: a for a, name in names.items()})
+
+
 def renewed(node: Expr, done: Mapping[Expr, Expr]) -> Expr:
     """`node` computed from what `done` has for what it is computed from."""
     args = tuple(map(done.__getitem__, node.args))

@@ -322,6 +322,8 @@ class Segments:
         edges = [self.edge(e, backward) for e in outside if e.target in self.axes]
         ends = [self.edge(e, False) for e in outside if e.target not in self.axes and e.target in mine]
         rest = [self.edge(e, False) for e in outside if e.target not in self.axes and e.target not in mine]
+        if backward and again.issuperset(mine):
+            return list(planner.steps(rest))  # no step is asked for the states before it
         apart = [kept for name, kept in self.kept.items() if backward is not (name in self.recurrent)]
         reads: dict[str, set[str]] = {name: set() for name in (*mine, *apart)}
         for e in rest:
@@ -366,7 +368,11 @@ class Segments:
         loop = Recurrence(self.segment, self.count, backward, tuple(first), tuple(turn), tuple(last), needed)
         planner.tensors |= {t.name: t for t in self.short}
         planner.turns |= dict.fromkeys(t.name for t in self.short)
-        return [*planner.steps(before), loop, *planner.steps(after)]
+        # what the loop reads is computed whenever it is
+        read = reached(below(before), {r.name for e in (*edges, *ends, *lines) for r in e.reads})
+        steps = planner.steps(before)
+        ready = [replace(s, serves=()) if isinstance(s, Step) and s.target in read else s for s in steps]
+        return [*ready, loop, *planner.steps(after)]
 
     def turn(
         self, lines: Sequence[Equation], up: bool, serves: Mapping[str, tuple[str, ...]], facts: Facts

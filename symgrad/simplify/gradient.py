@@ -39,6 +39,7 @@ from ..expr import (
     substitute,
     transform,
     value_of,
+    with_args,
 )
 from ..ir import Derivative, Dropped, Equation, Function, by_target, has_domain, in_place, noted, recurrent, rewritten
 from ..ops import OPS
@@ -166,10 +167,24 @@ def _asked_once(e: Equation, tensors: Collection[str]) -> Equation:
                 return value  # it is 0 by a factor
         return select(condition, then, otherwise)
 
-    body = transform(e.body, inner)
+    body = transform(_outermost_first(e.body, {}), inner)
     for condition in [] if e.where is None else conjuncts(e.where):
         body = branch(body, condition, True)
     return e.with_body(body)
+
+
+def _outermost_first(node: Expr, done: dict[Expr, Expr]) -> Expr:
+    """Without a `where` that one around it has answered, before that changes what is compared: where(x == 0, 1, x) is x
+    inside of another branch."""
+    if "select" not in operators(node):
+        return node
+    if node not in done:
+        args = node.args
+        if operator(node) == "select":
+            condition, then, otherwise = args
+            args = condition, branch(then, condition, True), branch(otherwise, condition, False)
+        done[node] = with_args(node, tuple(_outermost_first(a, done) for a in args))
+    return done[node]
 
 
 def _equal_there(condition: Expr, body: Expr) -> Iterator[tuple[Expr, Expr]]:

@@ -14,12 +14,11 @@ from ..expr import (
     Expr,
     Index,
     Ref,
-    comparisons,
+    beside_compared,
     conjuncts,
     indices,
     is_exact,
     operator,
-    operators,
     postorder,
     preorder,
     ref,
@@ -199,9 +198,7 @@ class Rewriting:
             (otherwise,) = untied(condition, [otherwise])
             return select(condition, self._branch(then), self._branch(otherwise))
 
-        compared = dict.fromkeys(a for n in comparisons(body) for a in n.args if "select" in operators(a))
-        names = {a: ref(f"?compared{k}") for k, a in enumerate(compared)}
-        return substitute(transform(substitute(body, names), tidy), {name: a for a, name in names.items()})
+        return beside_compared(body, partial(transform, replace=tidy), "select")
 
     def _branch(self, branch: Expr) -> Expr:
         if isinstance(branch, (Const, Ref)):

@@ -9,6 +9,7 @@ of it when smooth functions of roots are known, `SLOPES` for what the rule of di
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from ..expr import (
     ZERO,
@@ -17,6 +18,7 @@ from ..expr import (
     Ref,
     apply,
     base_of,
+    beside_compared,
     factors,
     folded,
     operator,
@@ -223,7 +225,8 @@ def with_stable_slopes(equations: Sequence[Equation], primal: Function) -> list[
         bare = unguarded_divisor(node)
         return bare if bare is not None and bare.key in divisors else node
 
-    stabilized = (stable_form(e.body, SLOPES, inputs) for e in equations)
+    in_form = partial(stable_form, table=SLOPES, inputs=inputs)
+    stabilized = (beside_compared(e.body, in_form) for e in equations)
     bodies = (transform(body, unguarded, only={"select"}) for body in stabilized)
     return [e.with_body(body) for e, body in zip(equations, bodies, strict=True)]
 

@@ -23,7 +23,10 @@ ELMAN = """elman(x[T,b,d], w[m,d], u[m,m], start[b,m]): h[0,r,i] = start[r,i]
 HEAT = """heat(start[n], power[T], nu): u[0,i] = start[i]
     u[t+1,i] = u[t,i] + nu*(where(i > 0, u[t,i-1], 0) + where(i < n-1, u[t,i+1], 0) - 2*u[t,i]) + power[t]*u[t,i]**2
     out = sum[i](u[T,i]**2)"""
-SAVED = {text.partition("(")[0]: sg.parse(text) for text in (PENDULUM, SPRINGS, READ_OUT, ELMAN)}
+SINES = """sines(x[T], w): h[0] = 1; g[t] = h[t]*x[t]; h[t+1] = h[t]**2 + x[t]
+    out = h[T]*w - sum[t](sin(g[t])*h[t])"""  # the gradient of w asks for no step
+DECAY = "decay(x[T], s): h[0] = s; h[t+1] = 0.9*h[t] + x[t]; out = h[T]**2"  # nor does any here
+SAVED = {text.partition("(")[0]: sg.parse(text) for text in (PENDULUM, SPRINGS, READ_OUT, ELMAN, SINES, DECAY)}
 SAVED |= {f.name: f for f in (library.hmm_log_likelihood, library.ctc_loss, library.polyval)}
 EACH = [  # of all formulas; the others of a recurrence of two scalars and of one with rows
     ("c", {"checkpoint": 3}),

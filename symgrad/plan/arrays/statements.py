@@ -282,6 +282,7 @@ class _Builder:
         written = {s.name for x in lines for s in flat(x.statement) if isinstance(s, (Update, AddAt))}
         inputs = set(self.procedure.reads) if not self.backward else set()
         claimed: set[str] = set(inputs)
+        stretched: set[str] = set()  # one number at many places, which NumPy does not write to
 
         def owned(s: Statement) -> Statement:
             if isinstance(s, Guard):
@@ -292,6 +293,7 @@ class _Builder:
             root = roots.get(views[-1].name, views[-1].name) if isinstance(views[-1], Var) else None
             roots[s.name] = root if root is not None else s.name
             readonly = any(isinstance(a, (BroadcastTo, Windows, Diagonal)) for a in views)
+            readonly |= isinstance(views[-1], Var) and views[-1].name in stretched
             alias = root is not None and s.name in returned and (root in claimed or root in self.program.saved)
             # torch returns what it saves, and no input
             kept = isinstance(s.value, Var) and s.value.name in inputs and s.name in self.program.saved
@@ -299,6 +301,8 @@ class _Builder:
             if alias or kept or ours or readonly and (s.name in returned or s.name in written):
                 roots[s.name] = s.name
                 return Assign(s.name, Copy(s.value))
+            if readonly:
+                stretched.add(s.name)
             if root is not None and s.name in returned:
                 claimed.add(root)
             return s

@@ -140,7 +140,7 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
                 notes.append(n)
             elif free and (innermost or len(node.wanted) > 1):
                 done.append(replace(node, wanted=(), body=(n,)) if node.when and not is_start(n) else n)
-            elif innermost and results and stored.isdisjoint(read | early):
+            elif innermost and results and (stored - _named(n)).isdisjoint(read | early):
                 last.append(_only_if(node, (n,)))
             else:
                 done.append(_only_if(node, (n,)))
@@ -178,8 +178,12 @@ def _reads(block: Block, wanted: frozenset[str]) -> Iterator[tuple[str, frozense
 
 def _stored(node: Node) -> set[str]:
     """What is stored in a statement, and what it gives a name to."""
-    named = {n.name for n in walk((node,)) if isinstance(n, Local)}
-    return named | {r.name for n in walk((node,)) for r in stores(n)}
+    return _named(node) | {r.name for n in walk((node,)) for r in stores(n)}
+
+
+def _named(node: Node) -> set[str]:
+    """What a statement gives a name to."""
+    return {n.name for n in walk((node,)) if isinstance(n, Local)}
 
 
 def _read(node: Node) -> set[str]:
