@@ -73,7 +73,7 @@ PROGRESS = 0.1  # bits that a round must gain, of the best form and of all kept 
 RANGE = 2.0  # bits that whatever is saved all over the range counts as, at most: it may cost few operations
 REGIMES = 2.0  # bits lost for which two forms may be printed, one on each side of 0, 1 or -1
 NEARLY = 0.1  # bits that a form may cost more, if it is shorter, or less of what was written changes
-BETTER = 0.25  # bits that the second of two forms must save
+BETTER = 0.25  # bits that the second of two forms must save, or the longer one of several
 
 
 def better(

@@ -9,7 +9,7 @@ from random import Random
 from ..expr import ZERO, Const, Expr, folded, operator
 from ..records import dataclass
 
-PRIME = 2**61 - 1  # sums are taken by it; that two that differ have one sum is as likely as one in it
+PRIME = 2**61 - 1  # sums are taken modulo it: that two that differ agree by chance has a probability of 1/PRIME
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,15 @@ def test_the_gradients_are_those_of_the_formula(name, to, options):
     assert any("checkpoints" in text for text in sg.generate(SAVED[name], to=to, **options, check=False).values())
 
 
+@pytest.mark.parametrize("options", [{}, {"checkpoint": 2}], ids=str)
+def test_a_gradient_that_is_the_same_everywhere_can_be_written_to(options):
+    loaded = sg.load(sg.parse("f(x[T], s): h[0] = s; h[t+1] = h[t] + x[t]; out = h[T]**2"), check=False, **options)
+    _, saved = loaded.forward(np.ones(4), np.float64(1))
+    grad_x, _ = loaded.backward(saved, 1.0)
+    grad_x += [0, 1, 2, 3]
+    assert grad_x.tolist() == [10, 11, 12, 13]
+
+
 @pytest.mark.parametrize("to", ["c", "numpy"])
 @pytest.mark.parametrize("every", [1, 3, 4, "sqrt"])
 @pytest.mark.in_turn
