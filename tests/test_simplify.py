@@ -233,6 +233,31 @@ where(m[i], grad_output * (2 * x[i] + 1) / count_out, -grad_output / count_out),
         grad_b[j,l] = grad_sum_b_c[j] * c[l]
         grad_c[l] = sum[j](grad_sum_b_c[j] * b[j, l])
     """,
+    # what one gradient alone needs, the other one has by a sum
+    "shifted(x[n,d], mu[d], w[k,d]): z[r,i] = x[r,i] - mu[i]; out[r,j] = sum[i](w[j,i]*z[r,i])": """
+        grad_x[r,i] = sum[j](grad_output[r, j] * w[j, i])
+        sum_grad_output[j] = sum[r](grad_output[r, j])
+        grad_mu[i] = sum[j](-sum_grad_output[j] * w[j, i])
+        grad_w[j,i] = sum[r](grad_output[r, j] * z[r, i])
+    """,
+    "whitened(x[n,d], mu[d], s[d], w[d,d]): z[r,i] = x[r,i] - mu[i]; "
+    "out[r,i] = s[i]*z[r,i] + sum[j](where(j < i, w[i,j]*z[r,j], 0))": """
+        sum_grad_output_w[r,i] = sum[j](where(i < j, grad_output[r, j] * w[j, i], 0))
+        grad_x[r,i] = grad_output[r, i] * s[i] + sum_grad_output_w[r, i]
+        sum_grad_output[i] = sum[r](grad_output[r, i])
+        sum_sum_grad_output_w[i] = sum[j](where(i < j, -sum_grad_output[j] * w[j, i], 0))
+        grad_mu[i] = -sum_grad_output[i] * s[i] + sum_sum_grad_output_w[i]
+        grad_s[i] = sum[r](grad_output[r, i] * z[r, i])
+        grad_w[i,j] = sum[r](where(j < i, grad_output[r, i] * z[r, j], 0))
+    """,
+    # of several that read it, some are asked for in any case
+    "several(x[n,d], mu[d], t[n], w[k,d]): z[r,i] = t[r]*x[r,i] - mu[i]; out[r,j] = sum[i](w[j,i]*z[r,i])": """
+        grad_z[r,i] = sum[j](grad_output[r, j] * w[j, i])
+        grad_x[r,i] = grad_z[r, i] * t[r]
+        grad_mu[i] = sum[r](-grad_z[r, i])
+        grad_t[r] = sum[i](grad_z[r, i] * x[r, i])
+        grad_w[j,i] = sum[r](grad_output[r, j] * z[r, i])
+    """,
     # under the condition of `own`, it is a number
     """counted(x[n], m[n]: int) -> out:
         own[i] = where(m[i] > 0, 1, 0)

@@ -45,6 +45,7 @@ from ..ir import Derivative, Dropped, Equation, Function, by_target, has_domain,
 from ..ops import OPS
 from ..records import replace
 from .cancelling import with_cancelled
+from .combinations import combined_after
 from .domain import in_domain, known_in
 from .formulas import with_tidy_formulas
 from .forward import equal_once, without_dead
@@ -98,6 +99,9 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     asked = tuple(_asked_once(e, function.table) if e.target in own else e for e in function.statements)
     function = rewritten("conditions asked once", function, replace(function, statements=asked))
     function = rewritten("summed first", function, summed_first(function))
+    if derivative.kind == "vjp":
+        after = combined_after(function, [g for _, g in derivative.gradients])
+        function = rewritten("combined after", function, after)
     function = rewritten("equal reductions once", function, _with_equal_once(function, own))
     if derivative.kind == "vjp":
         once = gradients_once(function, {g for _, g in derivative.gradients})

@@ -21,6 +21,8 @@ REASONS: Mapping[str, str] = {
     "is at most 0, and the quotient is the same.",
     "summed first": "What has no index of the other factors is summed first, as a matrix is multiplied by a vector "
     "before another matrix is: that takes fewer operations.",
+    "combined after": "The sum of linear combinations is the combination of the sums: a gradient that is asked for "
+    "alone then needs no other one.",
     "quotients in powers": "A power of a quotient takes in what stands beside it: s/r*(s/r)**5 is (s/r)**6.",
     "equal reductions once": "A sum that stands there twice is computed once.",
     "equal gradients once": "Gradients that are equal but for their sign, as those of x - y, are computed once.",
