@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 LONG = ("long", "longest")  # marks of tests, and options of a run
-TURNS = 5  # runs after which --turn has had all: prime, so that a run has some rows of each language
+TURNS = 7  # runs after which --turn has had all: prime, so that a run has some rows of each language
 
 
 class NamedAtOnce:
