@@ -5,6 +5,17 @@ from __future__ import annotations
 MENDED = {
     "a gradient added to behind its first value, beside an optional input":
         "f(x[n], y[n], o?): d[i] = x[i] - y[i]; a[i] = x[i]*d[i]*o",
+    "equal gradients, of which one is of an optional input":
+        "f(x[n], y[n], o[n]?)[i] = given(o, o[i], y[i])*x[i]**2*sin(2)",
+    "a sum that the gradient of an optional input alone needs": (
+        "f(r[2]?, x[n], y[n], M[n]: bool, s)[i:n] = atan2(y[i]*x[i], 2 + s**2) "
+        "- given(r, r[0]*y[i], 0)*where(M[i], x[i], 1)*given(r, r[0]*y[i], 1)"
+    ),
+    "a minimum of what is computed from a result": (
+        "f(y[n], B[n,n]) -> a, b: a[i] = exp(y[i]); b[i] = min[k:n](sin(B[i,k]*a[i]))"
+    ),
+    "a maximum of what is added up at places":
+        "f(z[m], y[n], t[n]: int) -> b: a[j:m] = z[j]; a[t[i]] += y[i]; b = max[j:m](a[j])",
     "a maximum of 1 - tanh**2 of a choice":
         "f(x[n]) = max[i](1 - tanh(where(x[i] == 0, 1, x[i]))**2)",
     "a maximum of an exponential of a choice":
@@ -428,6 +439,10 @@ MENDED = {
 }
 # the same, with what is saved: nothing that backward can compute, or all
 SAVED = {
+    "what is saved with a pack behind another axis": (
+        "f(x[...,n], M[...,n]: bool) -> a, out: a = sum[...,i:n](where(M[...,i], x[...,i], 0)); "
+        "out[i:n] = sum[...](x[...,i]*sigmoid(x[...,i]*a))"
+    ),
     "a sum that has a bias where one is given": "f(x[n,k], w[k,k], gain[k], b[k]?, r[n]: int): s[0,j] = gain[j]; "
         "s[i+1,j] = tanh(s[i,j])*x[i,j]; h[i,j] = s[i+1,j]; a = linear(h, w, b); g[i:n,j:k] = 0; g[r[i],j] += a[i,j]; "
         "out = sum[i,j](linear(g, w, b)[i,j]**2)",

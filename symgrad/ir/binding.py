@@ -31,11 +31,13 @@ def bind(
         if arrays.get(name) is None:
             continue
         given = np.shape(arrays[name])
-        packed = bool(axes) and isinstance(axes[0], Ref) and axes[0].name in function.packs
-        first = len(given) - len(axes) + packed  # a pack stands for that many axes
-        if first < 0 or first and not packed:
+        packs = [k for k, axis in enumerate(axes) if isinstance(axis, Ref) and axis.name in function.packs][:1]
+        more = len(given) - len(axes) + len(packs)  # a pack stands for that many axes
+        if more < 0 or more and not packs:
             raise ShapeError(f"{function.name}: {name} has {len(given)} axes, and is declared with {list(axes)}")
-        extents = [*[given[:first]] * packed, *given[first:]]
+        extents: list[int | tuple[int, ...]] = [*given]
+        for place in packs:  # of an input it is the first one; what is saved may have others before it
+            extents[place : place + more] = [given[place : place + more]]
         for axis, extent in zip(axes, extents, strict=True):
             if isinstance(axis, Ref) and sizes.setdefault(axis.name, extent) != extent:
                 raise ShapeError(f"{function.name}: {axis.name} = {extent} in {name}, {sizes[axis.name]} before it")

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from ..expr import Apply, Const, Expr, Operator, Ref, postorder, ref, refs, transformer
 from ..expr.names import Names
-from ..ir import Equation, Function, Role, Tensor, by_target
+from ..ir import Equation, Function, Role, Tensor, below, by_target, disjoint, reached, writes_once
 from ..ops import COMPARISONS, OPS, Op
 from ..ops.row import CALL
 from ..records import dataclass, replace
@@ -27,9 +27,9 @@ def with_exact_results(
     tensors: dict[str, Tensor],
     names: Names,
 ) -> tuple[list[Equation], list[Equation]]:
-    """The equations, where an output that backward compares with what it computes has a local name before it is rounded
-    and returned: `h == out` holds nowhere if h is rounded less than out."""
-    compared, writers = _compared(backward), by_target(forward)
+    """The equations, where an output that backward compares with what it computes, or computes that from, has a local
+    name before it is rounded and returned: `h == out` holds nowhere if h is rounded less than out, or is another h."""
+    compared, writers = reached(below([*forward, *backward]), _compared(backward)), by_target(forward)
     some = [n for n in primal.outputs if n in compared & {*writers} and not _chosen(n, writers, primal.inputs)]
     if not some:
         return [*forward], [*backward]
@@ -60,6 +60,8 @@ def _chosen(name: str, writers: Mapping[str, list[Equation]], inputs: Sequence[s
     if es is None:
         return name in inputs
     if any(e.reduce not in ("none", "max", "min", "supremum") for e in es):
+        return False
+    if not disjoint(es) or not all(map(writes_once, es)):  # they are added up
         return False
     stack = [e.body for e in es]
     while stack:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from operator import itemgetter
 
@@ -213,6 +213,23 @@ def _worth_reuse(e: Equation, joint: Function, others: Sequence[Equation]) -> bo
     return calls(e.body) or local or inner or not is_short(e.body, 2)
 
 
+def cases_once(statements: Iterable[Equation]) -> list[Equation]:
+    """Where an equation says the same whether an optional input is given or absent, one for both."""
+    found: list[Equation] = []
+    places: dict[str, list[int]] = {}  # of those with conditions
+    for e in statements:
+        for k in places.get(e.target, ()) if e.when else ():
+            asked = {*found[k].when} ^ {*e.when}
+            if len(asked) == 2 and len({name for name, _ in asked}) == 1 and replace(e, when=found[k].when) == found[k]:
+                found[k] = replace(e, when=tuple(w for w in e.when if w not in asked))
+                break
+        else:
+            if e.when:
+                places.setdefault(e.target, []).append(len(found))
+            found.append(e)
+    return found
+
+
 MANY = 4  # operations that a local of equal gradients spares at least: a product of three may stand there twice
 
 
@@ -225,7 +242,7 @@ def gradients_once(function: Function, gradients: Collection[str]) -> Function:
         alone = e.target in gradients and len(function.writers[e.target]) == 1
         if alone and e.reduce == "none" and e.plain and e.fills(table[e.target]):
             found = signed(e.body)
-            same.setdefault((e.subscripts, e.box, found.mark), []).append((k, found.sign))
+            same.setdefault((e.subscripts, e.box, e.where, e.when, found.mark), []).append((k, found.sign))
     tensors, names = list(function.tensors), Names(names_of(function))
     before: dict[int, Equation] = {}
     for alike in same.values():

@@ -106,7 +106,8 @@ def _nest(
     places = {name: place for place, name in enumerate(asked)}
     serves = {name: frozenset(s.serves) for s in needed for name in s.targets if s.serves and table[name].shape}
     serves |= {part: serves[whole] for part, whole in parts.items() if whole in serves}
-    block = merged_calls(fuse(block, Asked(places, serves, homes, threads)), homes)
+    given = {gradient: name for gradient, name in of.items() if program.table[name].optional}
+    block = merged_calls(fuse(block, Asked(places, serves, homes, threads, given)), homes)
     memory = Memory(table, temporaries, results, optional, shared)
     block = memory.place(block)
     shapes = {t.name: t.shape for t in table.values()} | {a.name: a.shape for a in memory.arrays}

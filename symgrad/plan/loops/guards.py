@@ -20,12 +20,14 @@ class Asked:
     serves  array -> the results that it is computed for; all of them, if it is not here
     memory  tensor -> the tensor in whose memory it will stand
     threads  whether threads share the turns of loops: those that they can share stay apart from others
+    given    result -> the optional input without which nobody asks for it
     """
 
     places: Mapping[str, int]
     serves: Mapping[str, frozenset[str]]
     memory: Mapping[str, str]
     threads: bool
+    given: Mapping[str, str]
 
     def rank(self, guard: Guard) -> list[int]:
         """Where a guard stands among others."""
@@ -34,6 +36,13 @@ class Asked:
     def all_of(self, guard: Guard) -> bool:
         """Whether a guard names every one of several results, and so asks for nothing."""
         return len(guard.wanted) == len(self.places) > 1
+
+    def without_results(self, guard: Guard, node: Node) -> Guard:
+        """The guard of a statement that is done whoever asks, if what it reads is there."""
+        there = {self.given.get(name) for name in guard.wanted}
+        (name,) = there if len(there) == 1 else (None,)
+        implied = () if name is None or name not in _read(node) or (name, True) in guard.when else ((name, True),)
+        return Guard((), (*guard.when, *implied), (node,))
 
     def common(self, asked: set[Guard | None]) -> Guard | None:
         """The condition of a loop each of whose statements has one of these; None if one may have another."""
@@ -139,7 +148,8 @@ def _lifted(body: Block, asked: Asked, around: Guard | None) -> Block:
             if innermost and isinstance(n, Note):
                 notes.append(n)
             elif free and (innermost or len(node.wanted) > 1):
-                done.append(replace(node, wanted=(), body=(n,)) if node.when and not is_start(n) else n)
+                lifted = asked.without_results(node, n)
+                done.append(lifted if lifted.when and not is_start(n) else n)
             elif innermost and results and (stored - _named(n)).isdisjoint(read | early):
                 last.append(_only_if(node, (n,)))
             else:
@@ -161,7 +171,8 @@ def _free_scalars(block: Block, asked: Asked) -> Block:
             names = {r.name for r in stored}
             free = plain and names.isdisjoint(asked.places)
             if free and any(name in names and not (only and only <= {*node.wanted}) for name, only in reads):
-                done += node.body
+                lifted = [asked.without_results(node, n) for n in node.body]
+                done += [guard if guard.when else n for guard, n in zip(lifted, node.body, strict=True)]
                 continue
         done.append(node)
     return tuple(done)
