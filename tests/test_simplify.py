@@ -145,7 +145,7 @@ TEXTS = {  # values that their authors do not name
 where((q - 1) * d[i] > q * d[i], q - 1, q))
     """,
     "f(x[n])[i] = x[i] + where(x[i] > 0, x[i], exp(x[i]))": """
-        grad_x[i] = where(x[i] > 0, 2 * grad_output[i], grad_output[i] + grad_output[i] * exp(x[i]))
+        grad_x[i] = where(x[i] > 0, 2 * grad_output[i], grad_output[i] * (1 + exp(x[i])))
     """,
     # as it was written, where another form saves a fraction of a bit; a power with what stands beside it
     "f(r, s) = 4*((s/r)**12 - (s/r)**6) for r > 0, s > 0": """
@@ -232,6 +232,31 @@ where(m[i], grad_output * (2 * x[i] + 1) / count_out, -grad_output / count_out),
         grad_a[i,j] = grad_output[i] * sum_b_c[j]
         grad_b[j,l] = grad_sum_b_c[j] * c[l]
         grad_c[l] = sum[j](grad_sum_b_c[j] * b[j, l])
+    """,
+    # what is equal but for its sign has one form
+    "fermi(e, mu, kT) = 1/(exp((e - mu)/kT) + 1)": """
+        grad_difference[...] = grad_output[...] * sigmoid_slope((e[...] - mu[...]) / kT[...]) / kT[...]
+        grad_e[...] = -grad_difference[...]
+        grad_mu[...] = grad_difference[...]
+        grad_kT[...] = grad_output[...] * sigmoid_slope((e[...] - mu[...]) / kT[...]) / kT[...] \
+* (e[...] - mu[...]) / kT[...]
+    """,
+    "crps(y, mu, s) = s*((y - mu)/s*erf((y - mu)/s/sqrt(2)) + 2*exp(-((y - mu)/s)**2/2)/sqrt(2*pi) - 1/sqrt(pi))": """
+        grad_difference[...] = grad_output[...] * erf((y[...] - mu[...]) / (s[...] * sqrt(2)))
+        grad_y[...] = grad_difference[...]
+        grad_mu[...] = -grad_difference[...]
+        grad_s[...] = grad_output[...] * (2 * exp(-((y[...] - mu[...]) / s[...])**2 / 2) / (sqrt(2) * sqrt(pi)) \
+- 1 / sqrt(pi))
+    """,
+    "soft_minimum(a, b; k=2) = -log(exp(-k*a) + exp(-k*b))/k": """
+        grad_a[...] = grad_output[...] * sigmoid(k * (b[...] - a[...]))
+        grad_b[...] = grad_output[...] * sigmoid(k * (a[...] - b[...]))
+    """,
+    # what is the same whether an input is given or not is one equation
+    "f(s, x[n], o[n]?)[i:n] = s*x[i] + given(o, o[i], 0)": """
+        grad_s = sum[i](grad_output[i] * x[i])
+        grad_x[i] = s * grad_output[i]
+        grad_o[i] = grad_output[i]  when o is given
     """,
     # what one gradient alone needs, the other one has by a sum
     "shifted(x[n,d], mu[d], w[k,d]): z[r,i] = x[r,i] - mu[i]; out[r,j] = sum[i](w[j,i]*z[r,i])": """

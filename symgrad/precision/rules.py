@@ -136,7 +136,8 @@ a**b/(c**b + a**b) -> 1/(1 + (c/a)**b) [symbolic b]
 1/(1 + exp(a)) -> sigmoid(-a)
 exp(a)/(1 + exp(a)) -> sigmoid(a)
 1/(1 + b*exp(a)) -> sigmoid(-a - log(b))
-exp(a)/(1 + exp(a))**2 -> sigmoid(a)*sigmoid(-a)
+exp(a)/(1 + exp(a))**2 -> sigmoid_slope(a)
+sigmoid(a)*sigmoid(-a) -> sigmoid_slope(a)
 exp(a)/(exp(a) + exp(b)) -> sigmoid(a - b)
 1 - sigmoid(a) -> sigmoid(-a)
 2*sigmoid(a) - 1 -> tanh(a/2)
@@ -175,6 +176,7 @@ coshm1(a) -> sinh(a)*tanh(a/2)
 1/cosh(a)**2 -> sech2(a)
 1 - 1/tanh(a)**2 -> -1/sinh(a)**2
 sech2(a)/4 -> sigmoid_slope(2*a)
+sigmoid(a)/(1 + exp(a)) -> sigmoid_slope(a)
 1 - tanh(a) -> 2*sigmoid(-2*a)
 1 + tanh(a) -> 2*sigmoid(2*a)
 cosh(a)**2 - sinh(a)**2 -> 1

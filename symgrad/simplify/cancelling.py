@@ -10,15 +10,32 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from ..expr import ZERO, Const, Expr, Index, Ref, operator, operators, ref, substitute, transform, values
+from ..expr import (
+    ZERO,
+    Apply,
+    Const,
+    Expr,
+    Index,
+    Ref,
+    is_short,
+    operator,
+    operators,
+    ref,
+    substitute,
+    transform,
+    values,
+    with_args,
+)
 from ..ir import Derivative, Function
 from ..numerics.removable import Filled
+from ..ops import OPS
 from ..precision import better, fewest, has_values
 from ..precision.orders import differences_first
 from ..precision.search import DERIVED
 from ..records import replace
 from .domain import told_of
 from .inlined import Inlined
+from .opposites import signs
 from .powers import double_angles
 from .products import shared_in_front
 from .results import by_result
@@ -48,41 +65,50 @@ def with_cancelled(
         if operator(e.body) == "select" and e.target in function.elementwise
     ]
     inputs = {*derivative.primal.inputs}
+    named = {seed for _, seed in derivative.seeds}
+    seeds = {r for e in derivative.equations for r in e.reads if r.name in named}
+    given = {*values(*(e.body for e in derivative.primal.statements))}
     of_inputs_first = differences_first(lambda t: isinstance(t, Ref) and t.name in inputs)
     of_double = double_angles()
     statements, changed = [], False
     nothing = set[str]()  # gradients that turn out to be 0 everywhere
+    signed, searched = signs(), dict[object, tuple[Expr, int]]()  # what is equal but for its sign has one form
     for e in function.statements:
         if e.target in forward or e.target in sharing or e.matrix is not None:
             statements.append(e)
             continue
-        form = first = of_inputs_first(of_double(e.body))
+        form = first = of_inputs_first(_arguments_in_front(of_double(e.body), given))
         body = inlined(form)
         own = [n for n in values(body) if isinstance(n, Ref) and n.name not in well_scaled]
-        given = told_of(function, body)
+        told = told_of(function, body)
         of_inputs = all(n.name in function.inputs for n in own)
-        filled = filled_sums(form, numbers)
-        if filled is None and of_inputs and body is not form:
+        mark = signed(body)
+        alike = (e.reduce, e.subscripts, e.box, e.where, mark.mark)
+        before = None if is_short(e.body, 2) else searched.get(alike)  # -grad_y reads what there is
+        filled = filled_sums(form, numbers) if before is None else None
+        if before is None and filled is None and of_inputs and body is not form:
             filled = filled_sums(body, numbers)
         if filled is not None and of_inputs and not _is_filled(filled):
-            if better(inlined(filled), well_scaled, inlined.words(filled), DERIVED, given) is not None:
+            if better(inlined(filled), well_scaled, inlined.words(filled), DERIVED, told) is not None:
                 filled = None  # exp(x - exp(x))*(1 - exp(x)), which is more than a difference
-        if filled is not None:
+        if before is not None:
+            form = before[0] if mark.sign == before[1] else -before[0]
+        elif filled is not None:
             form = filled
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
             shared = inlined.words(form)
-            form = best = _or(better(body, well_scaled, shared, DERIVED, given), body)
-            named = e.target in derivative.function.table  # else there may be something else of that name
-            other = written.body(e) if written is not None and named else None
+            form = best = _or(better(body, well_scaled, shared, DERIVED, told), body)
+            known_there = e.target in derivative.function.table  # else there may be something else of that name
+            other = written.body(e) if written is not None and known_there else None
             if other is not None and other is not body:
                 forms = [best, shared_in_front(best)]
                 limits = _is_filled(best)
                 for f in dict.fromkeys((other, substitute(other, in_stable_form))):
-                    again = _or(better(f, well_scaled, shared, DERIVED, given), f)
+                    again = _or(better(f, well_scaled, shared, DERIVED, told), f)
                     again = filled_quotients(function, again, numbers, f)
                     if not limits or has_values(again, best):
                         forms.append(again)
-                form = best = fewest(forms, other, well_scaled, shared, given)
+                form = best = fewest(forms, other, well_scaled, shared, told)
             known = dict[Expr, Expr](results)
             spoken = (f for b in (best, body) for f in by_result(b, results))
             form = next(
@@ -90,13 +116,15 @@ def with_cancelled(
                     f
                     for f in spoken
                     if _no_index(f)
-                    and fewest((substitute(f, known), best), best, well_scaled, {*shared, *known.values()}, given)
+                    and fewest((substitute(f, known), best), best, well_scaled, {*shared, *known.values()}, told)
                     is not best
                 ),
                 best,
             )
             form = form if aside else filled_quotients(function, form, numbers, body)
-            form = first if form is body else substitute(form, shared)
+            form = first if form is body else substitute(_arguments_in_front(form, given), shared)
+        form = shared_in_front(form, seeds)
+        searched[alike] = form, mark.sign
         changed = changed or form is not e.body
         e = e if form is e.body else e.with_body(form)
         if form is ZERO and e.target in function.elementwise:
@@ -112,6 +140,18 @@ def with_cancelled(
         gradient = [e.mapped(partial(transform, replace=partial(_without, nothing))) for e in gradient]
     gradient = with_reuse(primal, written_alike(primal, gradient), function)
     return replace(function, statements=(*primal, *gradient))
+
+
+def _arguments_in_front(form: Expr, given: Collection[Expr]) -> Expr:
+    """The form with what functions are applied to as a product, where it is a sum that forward does not have: k*(a - b)
+    in the place of k*a - k*b, which is `given` there if a user writes so."""
+
+    def rewrite(node: Expr) -> Expr:
+        if not isinstance(node, Apply) or OPS[node.op].kind != "function":
+            return node
+        return with_args(node, tuple(a if a in given else shared_in_front(a) for a in node.args))
+
+    return transform(form, rewrite)
 
 
 def _is_filled(form: Expr) -> bool:

@@ -52,7 +52,7 @@ from .forward import equal_once, without_dead
 from .normal import TooLarge
 from .numbers import with_numbers_joined
 from .powers import with_powers_joined, with_quotients_in_powers, with_quotients_joined
-from .reuse import added_up, entangled, gradients_once, with_reuse, without_copies
+from .reuse import added_up, cases_once, entangled, gradients_once, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
 from .summed import summed_first
@@ -145,7 +145,7 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
     found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
     final = without_copies(with_reuse((), best.equations, found.function, final=True), found)
-    statements = (*forward, *(_asked_once(e, named) for e in final))
+    statements = (*forward, *cases_once(_asked_once(e, named) for e in final))
     function = in_place(without_dead(replace(found.function, statements=statements)))
     return in_the_words_of_readers(replace(derivative, function=function))
 

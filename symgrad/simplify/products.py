@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from ..expr import Expr, Ref, factors, fraction, operator, product, ref, signed_total, substitute, terms_of, transform
+from collections.abc import Collection
+
+from ..expr import (
+    Const,
+    Expr,
+    Ref,
+    factors,
+    fraction,
+    operator,
+    product,
+    ref,
+    signed_total,
+    substitute,
+    terms_of,
+    transform,
+)
 from ..records import dataclass
 from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
 from .normal import times as product_of
@@ -51,20 +66,34 @@ class Product:
         return monomial
 
 
-def shared_in_front(form: Expr) -> Expr:
-    """g*exp(y)*a - g*exp(y)*b as g*exp(y)*(a - b): a number where exp(y) has overflowed."""
-    return transform(form, _shared_in_front)
+def shared_in_front(form: Expr, only: Collection[Expr] | None = None) -> Expr:
+    """g*exp(y)*a - g*exp(y)*b as g*exp(y)*(a - b): a number where exp(y) has overflowed; `only` these factors, if they
+    are told. What it stands in a product of goes on with it."""
+    made = set[Expr]()
+
+    def rewrite(node: Expr) -> Expr:
+        if operator(node) in ("mul", "div") and not made.isdisjoint(node.args[:2]):
+            above, below = factors(node)
+            whole = fraction(sorted(above, key=lambda f: not isinstance(f, Const)), below)
+        else:
+            whole = _shared_in_front(node, only)
+        if whole is not node:
+            made.add(whole)
+        return whole
+
+    return transform(form, rewrite)
 
 
-def _shared_in_front(node: Expr) -> Expr:
+def _shared_in_front(node: Expr, only: Collection[Expr] | None) -> Expr:
     terms = [(factors(t), sign) for t, sign in terms_of(node)] if operator(node) in ("add", "sub") else []
     sides = [above for (above, _), _ in terms]
     shared = list[Expr]()
     for f in list(sides[0]) if sides else []:
-        if all(f in above for above in sides):
+        if (only is None or f in only) and all(f in above for above in sides):
             shared.append(f)
             for above in sides:
                 above.remove(f)
     if not shared:
         return node
-    return product([*shared, signed_total((fraction(*sides), sign) for sides, sign in terms)])
+    rest = sorted(((fraction(*sides), sign) for sides, sign in terms), key=lambda term: -term[1])  # b - a for -a + b
+    return product([*shared, signed_total(rest)])
