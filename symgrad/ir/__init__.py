@@ -35,6 +35,7 @@ from .equations import (
     distinct,
     dtype_of,
     dtype_of_part,
+    packs_first,
     spans,
 )
 from .interval import REALS, Interval

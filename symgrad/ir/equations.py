@@ -16,7 +16,7 @@ axes under one plain index; its size is a tuple, and its extent their product.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 
@@ -41,6 +41,7 @@ from ..expr import (
     substitute,
     transformer,
 )
+from ..expr.names import is_pack
 from ..expr.sizes import equal
 from ..ops import OPS
 from ..ops.limits import INFINITY
@@ -250,10 +251,10 @@ class Equation:
         return replace(self.mapped(lambda node: substitute(node, names)), box=box)
 
     def part(self, name: str, body: Expr) -> tuple[Tensor, Equation, Ref]:
-        """A part of the body as a tensor with an axis for each index of the box that it mentions: the tensor, its
-        equation, and the element that it is."""
+        """A part of the body as a tensor with an axis for each index of the box that it mentions, a pack in front: the
+        tensor, its equation, and the element that it is."""
         mentioned = set(indices(body))
-        box = tuple(pair for pair in self.box if pair[0] in mentioned)
+        box = packs_first([pair for pair in self.box if pair[0] in mentioned])
         at = tuple(i for i, _ in box)
         tensor = Tensor(name, tuple(extent for _, extent in box), dtype_of_part(body))
         return tensor, Equation(name, at, "none", body, box, None, self.when), ref(name, *at)
@@ -267,6 +268,11 @@ class Equation:
     def reads(self) -> tuple[Ref, ...]:
         """Every distinct reference that the equation evaluates, sizes and options included."""
         return refs(*self.expressions)
+
+
+def packs_first(box: Iterable[tuple[Index, Expr]]) -> Box:
+    """The indices of a box as the axes of a tensor: those of a pack lead, as those of inputs do."""
+    return tuple(sorted(box, key=lambda pair: not is_pack(pair[0])))
 
 
 class Dropped:

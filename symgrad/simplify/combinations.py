@@ -27,7 +27,7 @@ from ..expr import (
     substitute,
     terms_of,
 )
-from ..expr.names import Names, fresh_letters
+from ..expr.names import Names, fresh_letters, is_pack
 from ..expr.sizes import equal
 from ..ir import Box, Equation, Function, Tensor, When, below, distinct, names_of, reached, reads_inside
 from ..records import dataclass, replace
@@ -150,6 +150,8 @@ class _Sum:
             return []
         if e.when != self._e.when or e.where is not None or e.guarded or e.target in {r.name for r in e.reads}:
             return []
+        if any(is_pack(i) and i in self._extents for i, _ in e.reduced):
+            return []  # axes of unknown number have no other letter
         new = {i: index(next(self._letters)) if i in self._extents else i for i, _ in e.reduced}
         put = dict[Expr, Expr](zip((*e.subscripts, *new), (*at, *new.values()), strict=True))
         box = tuple((new[i], n) for i, n in e.reduced)

@@ -30,8 +30,8 @@ from ..expr import (
     select,
     transform,
 )
-from ..expr.names import Names, fresh_letters
-from ..ir import Box, Equation, Tensor
+from ..expr.names import Names, fresh_letters, is_pack
+from ..ir import Box, Equation, Tensor, packs_first
 from ..ops.naming import product_phrase
 from ..records import replace
 from .normal import (
@@ -125,9 +125,11 @@ class Writer:
         bound = tuple(i for i, _ in total.box)
         used = {i.name for i in free(total)}
         letters = self.normal.letters(total)
-        if letters is None or any(i.name in used for i in letters):
+        sizes = [e for _, e in total.box]
+        pairs = () if letters is None else zip(letters, sizes, strict=True)
+        if letters is None or any(i.name in used or is_pack(i) != is_pack(e) for i, e in pairs):
             names = (name for name in fresh_letters(self.taken) if name not in used)
-            letters = tuple(i if i.name == "..." or i.name[0] == "*" else index(next(names)) for i in bound)
+            letters = tuple(index(e.name if isinstance(e, Ref) and is_pack(e) else next(names)) for e in sizes)
         renaming: dict[Expr, Expr] = dict(zip(bound, letters, strict=True))
         box = tuple((j, e) for j, (_, e) in zip(letters, total.box, strict=True))
         renamed = self.normal.rename(inner, renaming)
@@ -140,8 +142,9 @@ class Writer:
 
     def _sum(self, total: Sum, extents: Mapping[Index, Expr], mean: Monomial) -> Expr:
         """The reference to the tensor that holds a Sum (or mean), which is written if it is new."""
-        shown = sorted(free(total), key=lambda i: list(extents).index(i))
-        box = tuple((i, extents[i]) for i in shown)
+        met = sorted(free(total), key=lambda i: list(extents).index(i))
+        box = packs_first((i, extents[i]) for i in met)
+        shown = [i for i, _ in box]
         within = tuple(a for a in self.within if free(a) <= set(shown))
         same = (total, box, mean, within)
         if same not in self._names:
