@@ -86,6 +86,21 @@ def inputs_of(
     return found
 
 
+def inputs_with_axes(text: str, axes: tuple[int, ...], absent: bool = False) -> list[Any]:
+    """An array for every input of a formula, with these leading axes where it has any, and every size 3; `absent`: none
+    for the optional ones."""
+    function, rng = as_function(text), rng_of(text)
+    sizes = {"...": axes, **{d.name: 3 for d in function.dims if not d.pack}}
+    given: dict[str, Any] = {}
+    for name in function.inputs:
+        tensor = function.table[name]
+        if tensor.dtype == "int":
+            given[name] = rng.integers(0, 3, shape_of(function, name, sizes))
+        elif tensor.optional and absent:
+            given[name] = None
+    return [*inputs_of(function, sizes, given, rng).values()]
+
+
 def shape_of(function: Function, name: str, sizes: Mapping[str, Any]) -> tuple[int, ...]:
     """The shape of a tensor with packs as declared: a tuple in `sizes`."""
     shape: list[int] = []

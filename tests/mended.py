@@ -484,10 +484,38 @@ BESIDE = {
         "p[i] = h[i]*r; out = max[i](p[i]*g[i])", "jacobian", ""
     ),
     "a position that is a factor": ("f(x[n], w[n]) = argmax[i](x[i])*sum[i](w[i]*x[i]**2)", "gradient", ""),
+    "a Hessian with leading axes between others": (
+        "f(x[...,n], y[n]) = sum[...,i:n](x[...,i]**2*y[i]**2)", "hessian", ""
+    ),
     "integers that are added at places": (
         "f(x[n], t[n]: int, u[n]: int) = sum[i](t[i]*x[u[i]]*u[i])", "gradient", ""
     ),
     "what may be absent, added at places": (
         "f(x[n], g[n]?, u[n]: int): h[u[i]] += given(g, g[i], u[i])*2; out[i:n] = h[i]*x[i]", "forward,backward", ""
+    ),
+}
+# any number of leading axes, none of them, too
+PACKS = {
+    "a factor without them first": "f(x[...,n], z[n]) = sum[...,i:n](z[i]*tanh(x[...,i]))",
+    "a pair of ends first": "f(y[n], w[...])[...,i:n] = maximum(y[i] + y[n-1-i], sin(w[...]))",
+    "a result without them": "f(x[...,n])[i:n] = sum[...](x[...,i]*sin(x[...,i]))",
+    "a neighbour that may not be there": "f(y[...,n]) = sum[...,i:n]((where(i + 1 < n, y[...,i+1], 0) - y[...,i])**2)",
+    "a quotient whose divisor may be 0": (
+        "f(y[n], x[...,n], A[n,m])[...,i:n,j:m] = atan2(y[i] - A[i,j], 2 + where(x[...,i] < y[i], A[i,j], 0)**2)"
+    ),
+    "one sum twice, under other letters": "f(x[...,n], y[n])[...,i:n,k:n] = x[...,k]*x[...,i]*y[i]*y[k]",
+    "places that are data, beside a neighbour": (
+        "f(t[...,n]: int, x[...,n], z[...,m]) = sum[...,i:n](minimum(where(i > 0, x[...,i-1], 0), z[...,t[...,i]]))"
+    ),
+    "places that are data, behind an axis": "f(A[m,n], t[...,k]: int)[...,i:k,j:m] = sin(A[j,t[...,i]])",
+    "a mean of a power of an exponential": "f(x[...,n], y[n]) = mean[...,i:n]((exp(-(y[i]*x[...,i])**2))**2)",
+    "a value that may be absent": "f(y[n], x[...,n], o[n]?) = mean[...,i:n](y[i] - given(o, o[i]*x[...,i], 0))",
+    "a product with fewer of an axis": "f(y[n], x[...,n])[...,i:n,k:n] = y[k]*where(i > 0, x[...,i-1], 0)",
+    "a local that has them last": "f(x[...,n]) -> b: h[i:n,...] = sin(x[...,i]); b = sum[...,i:n](h[i,...]**2)",
+    "a result that has them between others": (
+        "f(x[...,n,m], y[m]) -> b, c: b[i:n,...,j:m] = sin(x[...,i,j])*y[j]; c = sum[...,i:n,j:m](b[i,...,j]**3)"
+    ),
+    "a result whose gradient tells them, behind its rows": (
+        "f(A[n,m], x[...,m], y[n]) -> b: b[i:n,...] = sum[j:m](A[i,j]*x[...,j]*y[i])"
     ),
 }

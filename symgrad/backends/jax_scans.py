@@ -116,7 +116,7 @@ def shape_of(array: Array, shapes: Shapes) -> tuple[Expr, ...] | None:
             return _broadcast([shape_of(a, shapes) for a in args])
         case Take(base, items):
             return _taken(shape_of(base, shapes), items)
-        case Permute(base, axes) if (shape := shape_of(base, shapes)) is not None and min(axes) >= 0:
+        case Permute(base, axes, None) if (shape := shape_of(base, shapes)) is not None and min(axes) >= 0:
             return tuple(shape[k] for k in axes)
         case Reduce(_, base, places, keep) if (shape := shape_of(base, shapes)) is not None:
             gone = {k % len(shape) for k in (range(len(shape)) if places is None else places)}

@@ -117,6 +117,7 @@ class Expressions:
     matrices: ClassVar[Mapping[str, Matrix]] = MATRICES
     library: ClassVar[Mapping[str, int]] = {}
     cast = "astype"  # the method that changes the type of an array
+    moves = "moveaxis"  # the function that moves axes past any number of others
 
     def __init__(self, dtype: Expression, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
         self.dtype = dtype
@@ -164,8 +165,10 @@ class Expressions:
                 return Element(tree(base), tuple(self._item(i, tree) for i in items))
             case arrays.Along(base) | arrays.Single(base):
                 return tree(base)
+            case arrays.Permute(base, axes, int(pack)):
+                return own(self.moves, tree(base), *map(_place, _moves_around(axes, pack)))
             case arrays.Permute(base, axes) if axes[0] < 0 and not last_two(axes):  # behind a pack
-                return own("moveaxis", tree(base), *map(_place, _moves(axes)))
+                return own(self.moves, tree(base), *map(_place, _moves(axes)))
             case arrays.Permute(base, axes):
                 return _permuted(tree(base), axes)
             case Reduce():
@@ -423,9 +426,10 @@ def axes_of(axes: Sequence[int]) -> Expression:
     return integer(axes[0]) if len(axes) == 1 else Several(tuple(map(integer, axes)))
 
 
-def all_but(value: Expression, rest: int) -> Expression:
-    """A tuple without the last `rest` of its members."""
-    return Element(value, (Cut(stop=integer(-rest)),)) if rest else value
+def all_but(value: Expression, rest: int, first: int = 0) -> Expression:
+    """A tuple without the last `rest` of its members, and the `first` ones."""
+    start, stop = (integer(n) if n else None for n in (first, -rest))
+    return Element(value, (Cut(start, stop),)) if first or rest else value
 
 
 def is_zero(a: Array) -> bool:
@@ -503,6 +507,21 @@ def _moves(axes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
             if order == list(axes):
                 return (source,), (destination,)
     return axes, places
+
+
+def _moves_around(axes: Sequence[int], pack: int) -> tuple[Sequence[int], Sequence[int]]:
+    """From where to where axes are moved, where one of them stands for any number: those behind it count from the
+    end."""
+    others = [k for k in axes if k != pack]
+    for source in others:
+        left = [k for k in sorted(axes) if k != source]
+        left.insert(axes.index(source), source)
+        if left == list(axes):
+            others = [source]
+            break
+    here, rank = axes.index(pack), len(axes)
+    places = [axes.index(k) for k in others]
+    return [k - rank if k > pack else k for k in others], [k - rank if k > here else k for k in places]
 
 
 def _place(axes: Sequence[int]) -> Expression:

@@ -184,7 +184,8 @@ def sized(names: Sequence[str], tensors: Sequence[Tensor]) -> list[py.Statement]
     left = list(names)
     for tensor in tensors:
         own = [e.name if isinstance(e, Ref) else "" for e in tensor.shape]
-        if len(own) > 1 and all(n in left for n in own) and len(set(own)) == len(own) and own[0].isidentifier():
+        one_each = len(set(own)) == len(own) and all(n.isidentifier() for n in own)
+        if len(own) > 1 and one_each and all(n in left for n in own):
             found.append(py.Assign(targets([*map(name, own)]), Attribute(Name(tensor.name), "shape")))
             left = [n for n in left if n not in own]
     return [*found, *(py.Assign(name(n), where_size_is(n, tensors)) for n in left)]
@@ -197,10 +198,11 @@ def where_size_is(of: str, tensors: Sequence[Tensor], of_numbers: bool = False) 
             if isinstance(extent, Ref) and extent.name == of:
                 own = Name(tensor.name)
                 shape = call("np.shape", own) if of_numbers else Attribute(own, "shape")
-                packed = is_pack(tensor.shape[0])
-                if packed and place == 0:
-                    return all_but(shape, len(tensor.shape) - 1)
-                return Element(shape, (integer(place - len(tensor.shape) if packed else place),))
+                rest = len(tensor.shape) - 1 - place
+                if is_pack(extent):
+                    return all_but(shape, rest, place)
+                behind = any(map(is_pack, tensor.shape[:place]))
+                return Element(shape, (integer(-rest - 1 if behind else place),))
     raise AssertionError(f"no tensor tells the size {of}")
 
 

@@ -67,6 +67,7 @@ class TorchExpressions(Expressions):
     slow_from = 4  # torch knows x**2 and x**3
     module = "torch"
     cast = "to"
+    moves = "movedim"  # moveaxis is not known to torch.vmap
     library: ClassVar[Mapping[str, int]] = {"convolution": 3}
     matrices: ClassVar[Mapping[str, Matrix]] = {
         **MATRICES,
@@ -95,7 +96,7 @@ class TorchExpressions(Expressions):
                     found = method(found, "flip", *map(integer, backward_axes(left)))
                     left = tuple(ALL if i == BACK else i for i in left)
                 return self._part(found, left, tree)
-            case arrays.Permute(base, axes) if tuple(axes) != (1, 0) and (axes[0] >= 0 or last_two(axes)):
+            case arrays.Permute(base, axes, None) if tuple(axes) != (1, 0) and (axes[0] >= 0 or last_two(axes)):
                 if last_two(axes):
                     return Attribute(tree(base), "mT")
                 return method(tree(base), "permute", *map(integer, axes))

@@ -31,13 +31,13 @@ def bind(
         if arrays.get(name) is None:
             continue
         given = np.shape(arrays[name])
-        packs = [k for k, axis in enumerate(axes) if isinstance(axis, Ref) and axis.name in function.packs][:1]
-        more = len(given) - len(axes) + len(packs)  # a pack stands for that many axes
-        if more < 0 or more and not packs:
+        packs = [k for k, e in enumerate(axes) if isinstance(e, Ref) and e.name in function.packs]
+        more = len(given) - len(axes)
+        if more + len(packs) < 0 or more and not packs:
             raise ShapeError(f"{function.name}: {name} has {len(given)} axes, and is declared with {list(axes)}")
         extents: list[int | tuple[int, ...]] = [*given]
-        for place in packs:  # of an input it is the first one; what is saved may have others before it
-            extents[place : place + more] = [given[place : place + more]]
+        for k in packs:  # one at most: it stands for any number of axes
+            extents[k : k + more + 1] = [given[k : k + more + 1]]
         for axis, extent in zip(axes, extents, strict=True):
             if isinstance(axis, Ref) and sizes.setdefault(axis.name, extent) != extent:
                 raise ShapeError(f"{function.name}: {axis.name} = {extent} in {name}, {sizes[axis.name]} before it")

@@ -1,4 +1,9 @@
-"""The order of the axes of temporaries for loops: a sum under a condition such as j < i has short loops over i and j,
+"""The order of the axes of temporaries.
+
+For arrays a pack leads, as it does in inputs: it stands for any number of axes, along which all else is broadcast. What
+the caller has otherwise is copied.
+
+For loops: a sum under a condition such as j < i has short loops over i and j,
 and the index that runs freely beside them, of points for example, is innermost where its elements are neighbours.
 
     z[r,i] = sum[j](where(j < i, factor[i, j] * x[r, j], 0))      becomes      z[i,r] = ... x[j, r] ...
@@ -12,10 +17,68 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from ..expr import Apply, Expr, Index, Ref, indices, postorder, ref, refs, substitute, transformer
-from ..expr.names import Names
+from ..expr import Apply, Expr, Index, Ref, index, indices, postorder, ref, refs, substitute, transformer
+from ..expr.names import Names, fresh_letters, is_pack
 from ..ir import Equation, Role, Tensor
 from ..ops import COMPARISONS
+
+
+def packs_lead(
+    forward: Sequence[Equation],
+    backward: Sequence[Equation],
+    tensors: dict[str, Tensor],
+    fixed: Collection[str],
+    names: Names,
+) -> tuple[list[Equation], list[Equation]]:
+    """The equations, where the axes of a pack come first in every tensor that they work with; `tensors` have them so.
+
+    fixed  the tensors whose axes the caller knows: copies are made of what is given, and of what is returned
+    """
+    places = {name: _with_packs_first(t.shape) for name, t in tensors.items()}
+    places = {name: order for name, order in places.items() if order != sorted(order)}
+    if not places:
+        return [*forward], [*backward]
+    own = {name: names.new(f"leading_{name}") for name in places if name in fixed}
+    for name, order in places.items():
+        old = tensors[name]
+        new = replace(old, name=own[name], role=Role.LOCAL, named=False) if name in own else old
+        tensors[new.name] = replace(new, shape=tuple(old.shape[k] for k in order))
+
+    def moved(node: Expr) -> Expr:
+        if not isinstance(node, Ref) or node.name not in places:
+            return node
+        return ref(own.get(node.name, node.name), *(node.subscripts[k] for k in places[node.name]))
+
+    rewrite = transformer(moved)
+
+    def changed(e: Equation) -> Equation:
+        order, e = places.get(e.target), e.mapped(rewrite)
+        if order is None:
+            return e
+        at = tuple(e.subscripts[k] for k in order)
+        shown = sorted(e.shown, key=lambda pair: at.index(pair[0])) if e.plain else e.shown
+        return replace(e, target=own.get(e.target, e.target), subscripts=at, box=(*shown, *e.reduced))
+
+    def copy(name: str, back: bool) -> Equation:
+        letters = map(index, fresh_letters(names))
+        shape, order, new = tensors[name].shape, places[name], own[name]
+        at = tuple(index(n.name) if isinstance(n, Ref) and is_pack(n) else next(letters) for n in shape)
+        box, inner = tuple(zip(at, shape, strict=True)), tuple(at[k] for k in order)
+        if back:
+            return Equation(name, at, "none", ref(new, *inner), box)
+        return Equation(new, inner, "none", ref(name, *at), tuple(box[k] for k in order))
+
+    first, second = ({e.target for e in es} for es in (forward, backward))
+    read = {r.name for e in backward for r in e.reads} - first - second
+    given, *made = [
+        [copy(name, back) for name in own if name in some]
+        for some, back in ((read, False), (first, True), (second, True))
+    ]
+    return [*map(changed, forward), *made[0]], [*given, *map(changed, backward), *made[1]]
+
+
+def _with_packs_first(shape: Sequence[Expr]) -> list[int]:
+    return sorted(range(len(shape)), key=lambda k: not is_pack(shape[k]))
 
 
 def points_last(

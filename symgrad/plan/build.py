@@ -11,7 +11,7 @@ from ..expr.signs import OneForm
 from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
 from ..simplify.reuse import entangled
 from .arrays.cut import cut
-from .axes import points_last
+from .axes import packs_lead, points_last
 from .chunks import InChunks, chunked
 from .conditions import Divisors
 from .exponents import split_gaussian, with_powers
@@ -107,6 +107,9 @@ def plan(
     if in_chunks.products:
         forward, backward = summed_once(forward, tensors, names), summed_once(backward, tensors, names)
     unsaved = {*never, *in_chunks.planes}
+    if style == "arrays":
+        shaped = {*joint.inputs, *primal.outputs, *joint.outputs}
+        forward, backward = packs_lead(forward, backward, tensors, shaped, names)
     loops = style == "loops"
     saved, again = choose_saved(derivative.primal, forward, backward, tensors, operation, not small, loops, unsaved)
     parts = None if every is None else segments(primal, forward, backward, tensors, names, every)

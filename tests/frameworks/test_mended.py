@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from mended import BESIDE, MENDED, SAVED
+from mathematics import inputs_with_axes
+from mended import BESIDE, MENDED, PACKS, SAVED
 
 import symgrad as sg
 
@@ -64,3 +65,33 @@ def test_agrees_beside_others(name, to):
     text, functions, wrt = BESIDE[name]
     report = sg.check(sg.parse(text), to=to, functions=functions, wrt=wrt)
     assert report.ok, report
+
+
+@pytest.mark.parametrize("to", ["torch", "jax"])
+@pytest.mark.parametrize("name", PACKS)
+@pytest.mark.in_turn
+def test_agrees_for_leading_axes(name, to):
+    report = sg.check(sg.parse(PACKS[name]), to=to)
+    assert report.ok, report
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")  # torch's forward mode imports it
+@pytest.mark.parametrize("axes", [(), (1, 3), (2, 3)])
+@pytest.mark.parametrize("name", PACKS)
+def test_tangents_are_those_of_gradients(name, axes):
+    torch = pytest.importorskip("torch")
+    call = sg.load(sg.parse(PACKS[name]), to="torch", functions="forward,backward,jvp", check=False).module.f
+    inputs = [None if x is None else torch.as_tensor(x) for x in inputs_with_axes(PACKS[name], axes)]
+    moved = [k for k, x in enumerate(inputs) if x is not None and x.is_floating_point()]
+
+    def results(*some):
+        found = call(*[some[moved.index(k)] if k in moved else x for k, x in enumerate(inputs)])
+        return found if isinstance(found, tuple) else (found,)
+
+    given = tuple(inputs[k] for k in moved)
+    tangents = tuple(torch.cos(x + 1) for x in given)
+    found, ahead = torch.func.jvp(results, given, tangents)
+    weights = tuple(torch.sin(r + 1) for r in found)
+    back = torch.func.vjp(results, *given)[1](weights)
+    across = sum((a * w).sum() for a, w in zip(ahead, weights, strict=True))
+    torch.testing.assert_close(across, sum((g * t).sum() for g, t in zip(back, tangents, strict=True)))

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from ...expr import ZERO, Expr, Index, Ref
+from ...expr.names import is_pack
 from ...expr.sizes import equal, tidy
 from ...records import dataclass
 from .affine import Extents
 from .affine import product as points_of
 from .borders import Widths
 from .elements import Moving, Reader, Run, in_slices, trimmed_items
-from .layout import is_pack
 from .taking import as_number, permuted, taken
 from .tree import ALL, Array, Convolution, Num, Pad, Reshape, Slice, Var
 from .values import Value

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, const, indices, is_exact, refs, substitute, value_of
+from ...expr.names import is_pack
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, distinct, spans
 from ...records import dataclass, replace
 from .affine import Extents, Linear, linear, quotient
 from .below import plain_number
-from .layout import is_pack, labels
+from .layout import labels
 from .taking import packed_items, taken, whole
 from .tree import (
     ALL,
@@ -367,6 +368,7 @@ class Reader(Evaluator):
         self, subscripts: Sequence[Expr], pieces: Sequence[Piece | None], order: Sequence[Index], extents: Extents
     ) -> tuple[tuple[Item, ...], tuple[Index, ...]]:
         """Integer arrays; slices stay beside them where the axes of the result are then in a known order."""
+        order = sorted(order, key=lambda i: not is_pack(i))
         shared = shared_by(pieces)
         advanced = [
             k
@@ -377,7 +379,9 @@ class Reader(Evaluator):
         mine = [i for i in order if any(i in indices(subscripts[k]) for k in advanced)]
         runs = {k: p for k, p in enumerate(pieces) if k not in advanced and isinstance(p, Run)}
         adjacent = advanced == list(range(advanced[0], advanced[-1] + 1))
-        if not adjacent or len(runs) + len(advanced) < len(pieces) or any(p.index in mine for p in runs.values()):
+        behind = any(map(is_pack, mine)) and any(k < advanced[0] for k in runs)  # the axes of a pack come first
+        others = len(runs) + len(advanced) < len(pieces) or any(p.index in mine for p in runs.values())
+        if behind or others or not adjacent:
             runs = {k: p for k, p in runs.items() if is_pack(p.index) and p.index not in mine}
             left = {p.index for p in runs.values()}
             mine = [i for i in order if i in indices(*subscripts) and i not in left]
@@ -390,8 +394,8 @@ class Reader(Evaluator):
             else:
                 items.append(self._placed(subscripts, place, mine, extents))
         before = [p.index for k, p in runs.items() if k < advanced[0]]
-        behind = [p.index for k, p in runs.items() if k > advanced[-1]]
-        return trimmed_items(packed_items(items, subscripts)), (*before, *mine, *behind)
+        after = [p.index for k, p in runs.items() if k > advanced[-1]]
+        return trimmed_items(packed_items(items, subscripts)), (*before, *mine, *after)
 
     def _placed(self, subscripts: Sequence[Expr], place: int, mine: Sequence[Index], extents: Extents) -> Array:
         """The subscript at `place` as an array over the axes `mine`."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from ...expr import ONE, ZERO, Expr, Index, index, indices, is_exact, ref
+from ...expr.names import is_pack
 from ...expr.polynomials import Polynomial, constant, polynomial
 from ...ir import Dtype, Equation, Tensor
 from ...records import dataclass, replace
@@ -14,7 +15,7 @@ from ..program import Step
 from .affine import linear, product
 from .below import holds_below, plain_number
 from .elements import Perhaps, Piece, Point, Run, Split, Turned, in_slices, trimmed_items
-from .layout import is_pack, pack_of
+from .layout import pack_of
 from .spell import Speller
 from .taking import packed_items, taken
 from .tree import ALL, BACK, Array, BroadcastTo, Concatenate, Elementwise, Full, Item, Pad, Roll, Stack, Var

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations, pairwise
 
 from ...expr import Expr, Index, Ref, indices
+from ...expr.names import is_pack
 from ...ir import Equation, distinct, reached
 
 Pattern = tuple[bool, ...]  # per axis: an index (True) or a kept axis of length 1 (False)
@@ -20,13 +21,14 @@ Axes = Callable[[Equation, Ref], tuple[Index, ...]]
 
 
 def frame(e: Equation, values: Sequence[Ref], axes: Axes) -> tuple[Index, ...]:
-    """Every index of the box in the order of the operands' axes; ties in the order of the target."""
+    """Every index of the box in the order of the operands' axes, a pack before all others, however many axes it stands
+    for; ties in the order of the target."""
     if len(e.box) < 2:
         return tuple(i for i, _ in e.box)
     rank = {i: place for place, (i, _) in enumerate(e.box)}
     after: dict[Index, set[Index]] = {i: set() for i in rank}
     for r in sorted(values, key=lambda r: -len(r.subscripts)):
-        mine = [i for i in axes(e, r) if i in rank]
+        mine = sorted((i for i in axes(e, r) if i in rank), key=lambda i: not is_pack(i))
         if not any(a in reached(after, [b]) for a, b in combinations(mine, 2)):
             for a, b in pairwise(mine):
                 after[a].add(b)
@@ -39,15 +41,10 @@ def frame(e: Equation, values: Sequence[Ref], axes: Axes) -> tuple[Index, ...]:
     return tuple(result)
 
 
-def is_pack(i: Index) -> bool:
-    """The index of a pack is named like the pack."""
-    return not i.name.isidentifier()
-
-
 def pack_of(shape: Sequence[Expr]) -> Ref | None:
     """The axis of a pack, where a shape begins with one."""
     first = shape[0] if shape else None
-    return first if isinstance(first, Ref) and not first.name.isidentifier() else None
+    return first if isinstance(first, Ref) and is_pack(first) else None
 
 
 def natural(inner: Collection[Index], outer: Sequence[Index | None]) -> Pattern:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...expr import ZERO, Expr, Index, indices
+from ...expr.names import is_pack
 from ...ir import Equation
-from .layout import is_pack
 from .tree import Array, MatrixCall, Take, Triangle
 from .values import Evaluator, Value
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from ...domain import Domain
 from ...expr import ONE, ZERO, Apply, Expr, Index, Ref, apply, branch, index, indices, refs, substitute
-from ...expr.names import fresh
+from ...expr.names import fresh, is_pack
 from ...expr.sizes import equal, tidy
 from ...ir import Equation, Tensor, spans
 from ...ops import OPS
 from ...records import dataclass, replace
 from ..conditions import asked
 from ..program import Recurrence, Step
-from .layout import is_pack
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ...expr import ONE, ZERO, Expr, Index, Ref, apply, fraction, indices, product, ref, signed_factors, values
+from ...expr.names import is_pack
+from ...expr.sizes import count
 from ...ir import NEUTRAL, Dtype, Equation
 from ...records import replace
 from .affine import product as points_of
 from .borders import Widths
 from .convolutions import Operands, convolution, into_windows
-from .layout import frame, is_pack
+from .layout import frame
 from .matrices import matrix_value
 from .taking import Axes, as_index, permuted, reordered, whole
 from .tree import EXTREMES, Array, Einsum, Elementwise, MatMul, Num, Permute, Reduce, Reshape, Windows
@@ -155,16 +157,16 @@ class Speller(Operands):
         axes = list(value.axes)
         has_pack = any(i is not None and is_pack(i) for i in axes)
         if packs:
-            trailing = axes[1:]
-            if any(i in reduced for i in trailing if i is not None) or None in axes:
-                inner = self._reduced(kind, value, [i for i in reduced if not is_pack(i)], e)
-                return self._reduced(kind, inner, packs, e)
-            shape: list[Expr | None] = [None]
-            shape += [sizes[i] for i in trailing if i is not None]
-            leading = axes[0]
-            assert leading is not None
-            flat = Reshape(value.array, tuple(shape), rows=sizes[leading])
-            return Value(Reduce(kind, flat, (0,), partial=partial), rest)
+            others = [i for i in reduced if i not in packs]
+            if others:
+                return self._reduced(kind, self._reduced(kind, value, others, e), packs, e)
+            if not rest:
+                return Value(Reduce(kind, value.array, None, partial=partial), ())
+            leading, *trailing = axes
+            assert [leading] == packs, "the axes of a pack come first"
+            shape = [ONE if i is None else sizes[i] for i in trailing]
+            flat = Reshape(value.array, (None, *shape), rows=sizes[packs[0]])
+            return Value(Reduce(kind, flat, (0,), partial=partial), tuple(trailing))
         places = [k for k, i in enumerate(axes) if i in reduced]
         numbers = tuple(k - len(axes) if has_pack else k for k in places)
         if kind in EXTREMES and len(places) > 1 and not has_pack and places[0] == len(axes) - len(places):
@@ -269,10 +271,10 @@ class Speller(Operands):
             return None
         left = a.array
         if a.labels != (*mine, k):
-            left = permuted(left, [a.labels.index(i) for i in (*mine, k)])
+            left = reordered(left, a.labels, (*mine, k))
         right = b.array
         if b.labels != (k, *other):
-            right = permuted(right, [b.labels.index(i) for i in (k, *other)])
+            right = reordered(right, b.labels, (k, *other))
         return Value(MatMul(left, right), (*mine, *other))
 
     def _from_left(
@@ -317,7 +319,7 @@ class Speller(Operands):
             return v.array
         packed = any(i is not None and is_pack(i) for i in v.axes[:leading])
         # -1 stands for the axes of a pack; it cannot be told where another axis may be 0
-        rows = points_of([extents[i] for i in v.labels[:leading]])
+        rows = points_of([count(extents[i]) for i in v.labels[:leading]])
         return Reshape(v.array, (None if packed else rows, *(extents[i] for i in rest)), rows=rows)
 
     def _batched(self, a: Value, b: Value, shown: Sequence[Index], both: Sequence[Index]) -> Value | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...expr import ONE, ZERO, Const, Expr, Index
+from ...expr.names import is_pack
 from ...ops import OPS
 from .below import is_array, of_ranges, operations, with_parts
-from .layout import is_pack
 from .tree import ALL, Array, Elementwise, Item, Num, Permute, Range, Real, SizeOf, Slice, Take
 
 Axes = tuple[Index | None, ...]  # per axis of an array: its index, or None for a kept axis of length 1
@@ -23,8 +23,11 @@ def permuted(array: Array, axes: Sequence[int], packed: bool = False) -> Array:
 
 
 def reordered(array: Array, labels: Sequence[Index], wanted: Sequence[Index]) -> Array:
-    """`array`, whose axes are `labels`, with them as they are `wanted`; a pack stays in front."""
+    """`array`, whose axes are `labels`, with them as they are `wanted`."""
     axes = [labels.index(i) for i in wanted]
+    pack = next((k for k in axes if is_pack(labels[k])), None)
+    if pack is not None and (pack or axes[0]) and axes != sorted(axes):
+        return Permute(array, tuple(axes), pack)
     behind = axes[1:] if axes[:1] == [0] and is_pack(labels[0]) else []
     if behind and behind != sorted(behind):
         return Permute(array, tuple(k - len(labels) for k in behind))

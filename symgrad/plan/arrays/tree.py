@@ -91,10 +91,14 @@ class Single(ArrayNode):
 @dataclass(frozen=True, slots=True)
 class Permute(ArrayNode):
     """The axes of `base` in another order; all of them reversed is the transpose. Below 0 they are the last ones, of as
-    many as are named."""
+    many as are named.
+
+    pack  the one of them that is any number of axes, where it does not stay in front
+    """
 
     base: Array
     axes: tuple[int, ...]
+    pack: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from ...expr import (
     value_of,
     values,
 )
+from ...expr.names import is_pack
 from ...expr.polynomials import symbol
 from ...expr.sizes import equal
 from ...ir import Dtype
@@ -33,7 +34,7 @@ from ...ops import COMPARISONS, OPS
 from ...records import dataclass, replace
 from .below import plain_number, with_parts
 from .branches import Branches
-from .layout import Pattern, is_pack, natural
+from .layout import Pattern, natural
 from .taking import Axes, as_index, packed_items, reordered, taken, whole, widens
 from .tree import (
     ALL,
