@@ -435,6 +435,7 @@ MENDED = {
         "a[0,j:m] = x[0,j]**2; a[(i:n)+1,j] = maximum(a[i,j], where(j != j, y[t[i]] + A[i,i], x[i,j])); "
         "g[l:m] = 0; g[t[i]] += min[l:m](a[0,l])*maximum(x[i,t[i]], w)"
     ),
+    "a running maximum, which ties are told by": "f(x[n], s): a[0] = s; a[i+1] = maximum(a[i], x[i])",
     "a mean with weights, of which there may be none": "f(y[m], w[m]) = sum[i](y[i]*w[i]**2/sum[j](w[j]**2))",
 }
 # the same, with what is saved: nothing that backward can compute, or all

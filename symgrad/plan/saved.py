@@ -56,24 +56,29 @@ def _compared(equations: Iterable[Equation]) -> set[str]:
 
 def _chosen(name: str, writers: Mapping[str, list[Equation]], inputs: Sequence[str]) -> bool:
     """Whether its elements are those of inputs, or their absolute values and the like: half precision has them."""
-    es = writers.get(name)
-    if es is None:
-        return name in inputs
-    if any(e.reduce not in ("none", "max", "min", "supremum") for e in es):
-        return False
-    if not disjoint(es) or not all(map(writes_once, es)):  # they are added up
-        return False
-    stack = [e.body for e in es]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Ref):
-            if not _chosen(node.name, writers, inputs):
+    seen, names = {name}, [name]  # a recurrence reads itself
+    while names:
+        name = names.pop()
+        es = writers.get(name)
+        if es is None:
+            if name not in inputs:
                 return False
-        elif isinstance(node, Apply):
-            row = OPS[node.op]
-            if node.args and not (node.op == "neg" or row.integral and not row.arithmetic or row.kind == "choice"):
-                return False
-            stack += node.args[row.kind == "choice" :]
+            continue
+        if any(e.reduce not in ("none", "max", "min", "supremum") for e in es):
+            return False
+        if not disjoint(es) or not all(map(writes_once, es)):  # they are added up
+            return False
+        stack = [e.body for e in es]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Ref):
+                names += [node.name] if node.name not in seen else []
+                seen.add(node.name)
+            elif isinstance(node, Apply):
+                row = OPS[node.op]
+                if node.args and not (node.op == "neg" or row.integral and not row.arithmetic or row.kind == "choice"):
+                    return False
+                stack += node.args[row.kind == "choice" :]
     return True
 
 
