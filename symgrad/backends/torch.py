@@ -379,7 +379,8 @@ class TorchFile(FrameworkFile):
         body = [unpacked(named(self.primal.inputs), Word("ctx.saved_tensors"))]
         body += [unpacked(named(self.options), Word("ctx.options"))] if self.options else []
         body += [Assign(Name(seed), call("_tangent", Name(seed), Name(n))) for n, seed in seeds.items()]
-        reads = [*self._ordered([*self.primal.inputs]), *seeds.values()]
+        reals = self.reals(self.primal.inputs)
+        reads = [*reals, *seeds.values(), *(n for n in self.primal.inputs if n not in reals)]
         optional = [*self.primal.optional, *(seeds[n] for n in self.primal.optional if n in seeds)]
         results = pushed.results(self.primal.outputs, lambda n: py.NONE)
         tree = pushed.tree(self.like or self.primal.inputs[0])

@@ -51,8 +51,11 @@ class Stores(Fills):
     def step(self, step: Step) -> list[Statement]:
         """The statements that compute `step.target`."""
         statements = self._step(step)
-        if len(statements) == 1 and isinstance(statements[0], Assign) and plain_number(statements[0].value):
+        values = [s.value for top in statements for s in flat(top) if isinstance(s, Assign) and s.name == step.target]
+        if len(statements) == 1 and values and all(map(plain_number, values)):
             self.speller.plain.add(step.target)
+        elif any(map(plain_number, values)):  # one way or the other, it is an array
+            statements = [self._as_arrays(s, step.target) for s in statements]
         match statements:
             case [Assign(name, Reshape(base=Var()) as value)]:
                 self.speller.views[name] = value
@@ -105,6 +108,15 @@ class Stores(Fills):
             for there in (first, not first)
         )
         return [Guard((), ((name, first),), tuple(body), tuple(otherwise))]
+
+    def _as_arrays(self, s: Statement, target: str) -> Statement:
+        """A statement with arrays where it assigns numbers to `target`."""
+        if isinstance(s, Guard):
+            body, otherwise = (tuple(self._as_arrays(x, target) for x in some) for some in (s.body, s.otherwise))
+            return replace(s, body=body, otherwise=otherwise)
+        if isinstance(s, Assign) and s.name == target and plain_number(s.value):
+            return replace(s, value=Full(s.value, (), self.of_integers(target)))
+        return s
 
     def _zeros(self, target: str) -> Assign:
         zero = ZERO
