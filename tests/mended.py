@@ -436,6 +436,13 @@ MENDED = {
         "g[l:m] = 0; g[t[i]] += min[l:m](a[0,l])*maximum(x[i,t[i]], w)"
     ),
     "a running maximum, which ties are told by": "f(x[n], s): a[0] = s; a[i+1] = maximum(a[i], x[i])",
+    "a function of a number, where an input is absent": "f(x[n], u?): out[i] = x[i]*exp(given(u, u, 1))",
+    "a function of an array and a number, where an input is absent": (
+        "f(y[n], c, u?) -> b: b[i:n] = atan2(y[i], 2 + given(u, u, 0)**2)*log(1 + (c + given(u, u, 0))**2)"
+    ),
+    "a number that is added at places, where an input is absent": (
+        "f(x[n], z[m], o[n]?, t[n]: int) -> g: g[j:m] = z[j]; g[t[i]] += cos(given(o, o[i], 1))**2"
+    ),
     "a mean with weights, of which there may be none": "f(y[m], w[m]) = sum[i](y[i]*w[i]**2/sum[j](w[j]**2))",
 }
 # the same, with what is saved: nothing that backward can compute, or all
@@ -451,6 +458,9 @@ SAVED = {
     "rows moved on twice, of products under a triangle": "f(x[n,k], y[n,k]): "
         "a[i,p:n] = where(p <= i, sum[j](x[i,j]*x[p,j]), -oo); s = softmax(a); h[i:n,j:k] = sum[p](s[i,p]*y[p,j]); "
         "g[i,j] = where(i > 0, h[i-1,j], y[i,j]); out[i,j] = where(i > 0, g[i-1,j], g[i,j])",
+    "a smallest of products with a number, where an input is absent": (
+        "f(z[m], s, u?) -> g: g = min[j:m]((given(u, u, 0) - 2)*s)"
+    ),
     "a maximum of what a sum divides": "f(x[n,k], b[n], c[k], g): s[i] = sum[p](x[i,p]**2); "
         "d[i] = sqrt(1 + s[i]); m = 1 + sum[p](b[p]**2); out = max[i,j](g*(sin(x[i,j]))**2/m/m*m)",
     "a smallest of each row, repeated along it": "f(y[m], z[n]): "
@@ -476,6 +486,9 @@ BESIDE = {
     ),
     "slopes of powers over their base": (
         "f(s, k, x) = (1 + 1/k)*log(1 + k*x/s) + (1 + k*x/s)**(-1/k) for s > 0", "hessian", ""
+    ),
+    "tangents that are added at places": (
+        "f(x[n], t[n]: int) -> a: a[j:3] = 0; a[t[i]] += x[i]", "forward,backward,jvp", ""
     ),
     "states that are a result, and their tangents": (
         "f(x[n]) -> s: s[0] = 0; s[i+1] = s[i]*x[i] + tanh(x[i])", "jvp", ""

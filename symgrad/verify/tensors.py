@@ -128,6 +128,9 @@ class Tensors(Sampler):
             yield from self._conditions()
         if small and not has_backward(self.function):
             yield self._larger()
+        if patterns[1:] and not self.costly:  # of numbers alone there are doubles
+            absent = dict.fromkeys(self.function.optional, False)
+            yield self._tensor_case(Row("float32", single=True), present=absent, change=left_out)
         for options in () if self.costly else self._parts():
             for row in PARTS:
                 yield self._tensor_case(row, self._five(options), options=options)

@@ -69,7 +69,7 @@ class TorchCalls:
                 asked += [self._traced, self._twice, *([] if strict else [self._devices])]
             # torch 2 does not map what saves for forward mode, too, where its backward is not mapped with it
             pushed = any("jvp" in vars(c) for c in vars(self.artefact.module).values() if isinstance(c, type))
-            asked += [] if pushed else [self._batched]
+            asked += [] if self._calls_users() and pushed else [self._pushed] if pushed else [self._batched]
         yield from self._faults([self._unused, *asked] if self.pulling else asked)
 
     def half(self) -> Iterator[Fault]:
@@ -261,7 +261,8 @@ class TorchCalls:
             return
         wanted = [*values, *grads]
         least, most = torch.finfo(torch.half).tiny, torch.finfo(torch.half).max
-        if not all(least < float(t.abs().max()) < most for t in wanted if t.numel()):
+        largest = [float(t.abs().max()) for t in wanted if t.numel()]
+        if not all(least < number < most for number in largest if number):  # 0 is that of what is not read
             return
         found = [t for some in self.gradients(single) for t in some]
         if not all(_close(a, b, TAME) for a, b in zip(found, wanted, strict=True)):
@@ -350,6 +351,25 @@ class TorchCalls:
             self.gradients(self.tensors)
         for said in watch.said:
             yield self.function.name, f"{said}, while torch compiles"
+
+    def _pushed(self) -> Iterator[Fault]:
+        """torch.func.jvp"""
+        torch = self.torch
+        steps = directions(self.function, self.reals, self.case.inputs, self.rng)
+        ahead = [torch.from_numpy(np.array(steps[n])) for n in self.reals]
+
+        def call(*reals: Tensor) -> tuple[Tensor, ...]:
+            results = self.called({**self.tensors, **dict(zip(self.reals, reals, strict=True))})
+            return tuple(results[k] for k in self.outputs)
+
+        tangents = torch.func.jvp(call, tuple(self.tensors[n] for n in self.reals), tuple(ahead))[1]
+        grads = self.gradients(self.tensors)[1]
+        left, right = (
+            torch.cat([(a * b).reshape(-1) for a, b in zip(first, second, strict=True)])
+            for first, second in ((tangents, self.seeds), (grads, ahead))
+        )
+        if not abs(left.sum() - right.sum()) <= TOLERANCE * (left.abs().sum() + right.abs().sum() + 1):
+            yield "jvp", f"v J t is {left.sum():.3g}, and t J^T v is {right.sum():.3g}"
 
     def _twice(self) -> Iterator[Fault]:
         """backward of backward"""

@@ -17,7 +17,7 @@ from ...records import dataclass, replace
 from ..kernels import product_of
 from ..program import Item, Recurrence
 from .below import below, children, is_array, plain_number, with_parts
-from .commands import Assign, Guard, Statement, Unpack, flat, tops
+from .commands import AddAt, Assign, Guard, Statement, Unpack, flat, tops
 from .guards import names_read, targets_of
 from .scans import accumulated
 from .tree import (
@@ -129,8 +129,10 @@ def halves(
     written = [n for s in lines for n in (s.names if isinstance(s, Unpack) else (s.name,))]
     if not all(isinstance(s, (Assign, Unpack)) for s in lines):
         everywhere |= read
-    if like is not None and any(map(_is_new, (a for s in statements for top in tops(s) for a in below(top)))):
+    added = any(isinstance(s, AddAt) and plain_number(s.value) for s in lines)
+    if like is not None and (added or any(map(_is_new, (a for top in lines for t in tops(top) for a in below(t))))):
         everywhere.add(like)
+        read.update([like] if added else [])
     once = {n for n in products if written.count(n) == 1}
     half = ({*given} | once) - everywhere
     change = _Change(half)
