@@ -440,9 +440,22 @@ MENDED = {
     "a function of an array and a number, where an input is absent": (
         "f(y[n], c, u?) -> b: b[i:n] = atan2(y[i], 2 + given(u, u, 0)**2)*log(1 + (c + given(u, u, 0))**2)"
     ),
+    "a condition that is not so, on the number of a turn": (
+        "f(x[n]; e=2) -> a: a[0] = 0; a[i+1] = where(x[i] > 0 and not (i >= e), a[i], 0) + x[i]"
+    ),
     "a number that is added at places, where an input is absent": (
         "f(x[n], z[m], o[n]?, t[n]: int) -> g: g[j:m] = z[j]; g[t[i]] += cos(given(o, o[i], 1))**2"
     ),
+    "results that are one of two integers": "f(x[n]) -> b: b[i:n] = where(x[i] > 0, 1, 0)",
+    "one of two integers, of which one is computed, in half precision": (
+        "f(x[n], y[n], s) -> a, b: a[i:n] = exp(-(x[i] - (2 + s))**2); "
+        "b[i:n] = where(i + 1 < n or x[i] > 0, 1/(1 + (a[i] - a[i])**2), 0)"
+    ),
+    "a result that is a place": "f(x[n]) -> b: b = argmax[i](x[i])",
+    "a largest of smallest values, added to": (
+        "f(B[n,n], z[m], y[n]) -> p: p[i:n] = max[j:m](min[k:n](B[i,k])); p[i] += y[i]"
+    ),
+    "a condition beside a result": "f(x[n]) -> b, c: b[i:n] = x[i] > 0; c[i] = x[i]**2",
     "a mean with weights, of which there may be none": "f(y[m], w[m]) = sum[i](y[i]*w[i]**2/sum[j](w[j]**2))",
 }
 # the same, with what is saved: nothing that backward can compute, or all

@@ -18,7 +18,7 @@ from .handwritten import handwritten
 from .jax_statements import JaxExpressions, JaxStatements
 from .options import DEFAULT
 from .python_checks import checked, checked_options, inputs_helper, promoted, range_refused, type_helpers
-from .python_expressions import dtype_of
+from .python_expressions import DTYPE, dtype_of
 from .python_file import FrameworkFile, PythonFile, TangentFile
 from .python_names import PythonLanguage
 from .python_statements import (
@@ -211,6 +211,7 @@ class JaxFile(FrameworkFile):
     def _forward(self) -> Def:
         program = self.program
         static = [*map(self.size_kept, self.sizes_kept()), *map(is_given, program.saved_presence)]
+        static += [dtype_of(self.like or "")] if self._dtype_kept() else []
         saved = [self.typed(n, self.restored) for n in program.saved]
         saved += [call("_Static", tuple_of(static))] if static else []
         body = [*self.computed(), Return(bare([self.outputs(), tuple_of(saved)]))]
@@ -227,12 +228,20 @@ class JaxFile(FrameworkFile):
     def body(self) -> list[py.Statement]:
         """The statements of backward."""
         shapes = self.shapes(self.program.backward)
-        tree = JaxStatements(self.tree(self.seeds[0]), lambda guard: present(guard, self.program), shapes)
-        return [*self.left, *tree(self.backward.statements)]
+        real = self.reals(self.primal.outputs)
+        tree = self.tree(self.seed) if real else JaxExpressions(DTYPE, self.options, self.needs)
+        trees = JaxStatements(tree, lambda guard: present(guard, self.program), shapes)
+        return [*(self.left if real else ()), *trees(self.backward.statements)]
+
+    def _dtype_kept(self) -> bool:
+        """Whether backward reads the type of the inputs, which no cotangent has."""
+        whole = self.like is not None and not self.reals(self.primal.outputs)
+        return whole and DTYPE.name in py.words_in(self.body)
 
     def _backward(self) -> Def:
         primal, program = self.primal, self.program
         static = [*named(self.sizes_kept()), *map(flag_of, program.saved_presence)]
+        static += [DTYPE] if self._dtype_kept() else []
         kept = [*named(program.saved), *([tuple_of(static)] if static else [])]
         body: list[py.Statement] = [unpacked(kept)] if kept else []
         sizes = sized([d for d in self.sizes_used() if d not in self.sizes_kept()], self.telling())

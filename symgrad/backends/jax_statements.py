@@ -39,6 +39,7 @@ class JaxExpressions(Expressions):
     def __init__(self, dtype: Expression, options: Collection[str] = (), needs: Collection[Expr] = ()) -> None:
         super().__init__(dtype, options, needs)
         self.rows: Rows | None = None  # those of the turn that is being printed
+        self.turns: set[str] = set()  # the numbers of turns that JAX traces
 
     def row(self, name: str, item: Item) -> Word | None:
         """What the row of an array at an entry of an index is called in this turn; None if it has no name."""
@@ -76,6 +77,8 @@ class JaxExpressions(Expressions):
 
     def _elementwise(self, op: str, args: Sequence[Array], tree: Child) -> Expression:
         match op, args:
+            case "not", (a,) if plain_number(a) and self.turns.intersection(_names(a)):
+                return self.own("logical_not", tree(a))
             case "log1p", (Elementwise(inner, _),) if OPS[inner].nonnegative and not plain_number(args[0]):
                 return self.own(op, tree(args[0]))  # as exact as the function of the file, there
         return super()._elementwise(op, args, tree)
@@ -135,6 +138,13 @@ class JaxStatements(Statements):
     def loop(self, s: For) -> py.Block:
         if not _traceable(s):
             return super().loop(s)
+        self.tree.turns.add(s.name)
+        found = self._traced(s)
+        self.tree.turns.remove(s.name)
+        return found
+
+    def _traced(self, s: For) -> py.Block:
+        """The loop as a function that JAX traces once."""
         if (rows := rows_of(s)) is not None and {*rows.written} <= self.shapes.keys():
             return self._scan(s, rows)
         own = {x.name for x in flat(s) if isinstance(x, Assign)}
@@ -231,6 +241,11 @@ def _traceable(s: For) -> bool:
                 return False
     places = [i for items in items_of(s) for i in items]
     return all(isinstance(i, Expr) and _plain(i) for i in places if any(_mentions(e, s) for e in sizes_in([i])))
+
+
+def _names(array: Array) -> set[str]:
+    """The sizes, options and turns that an array is made of."""
+    return {r.name for a in below(array) for r in refs(*sizes_of(a))}
 
 
 def _mentions(e: Expr, s: For) -> bool:

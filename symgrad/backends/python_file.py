@@ -300,7 +300,7 @@ class FrameworkFile(WholeFile):
         reals = self.reals(primal.inputs)
         forward = half.halves(self.forward.statements, reals, self.like, self.reals(primal.outputs))
         saved = [n for n in self.reals(self.program.saved) if n in (*reals, *primal.outputs, *forward.half)]
-        seed = self.seeds[0] if self.seeds else self.like  # of what has no backward there is none
+        seed = self.seed if self.seeds else self.like  # of what has no backward there is none
         backward = half.halves(self.backward.statements, [*self.seeds, *saved], seed, self.returned())
         self.forward = replace(self.forward, statements=forward.statements)
         self.backward = replace(self.backward, statements=backward.statements)

@@ -44,6 +44,12 @@ class PythonModule:
         """The inputs that are always given: they tell the sizes."""
         return [self.primal.table[n] for n in self.primal.inputs if not self.primal.table[n].optional]
 
+    @property
+    def seed(self) -> str:
+        """The cotangent whose type new arrays of backward have: of a real number, if there is one."""
+        seeds, table = self.program.derivative.seeds, self.primal.table
+        return next((seed for output, seed in seeds if table[output].dtype == Dtype.REAL), self.seeds[0])
+
     def gradient_of(self, name: str) -> str | None:
         """The gradient of an input; None if it has none."""
         return dict(self.program.derivative.gradients).get(name)

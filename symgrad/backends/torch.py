@@ -335,7 +335,7 @@ class TorchFile(FrameworkFile):
 
         reads = [*self.seeds, *self._ordered(self.saved)]
         statements, optional = self._statements, self.primal.optional
-        tree, whole = self.tree(self.seeds[0]), self._whole(reads)
+        tree, whole = self.tree(self.seed), self._whole(reads)
         trees = TorchStatements(tree, asked, statements, reads, whole, optional, [*places], indent)
         return [*self.left, *trees.procedure(statements)]
 

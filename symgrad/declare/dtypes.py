@@ -29,6 +29,7 @@ def with_dtypes(
     equations  each after those that write what it reads
     """
     known = {t.name: t.dtype for t in inputs.values()} | {o.name: o.dtype for o in options}
+    read = {r.name for e in equations for r in e.reads}
     targets: dict[str, Dtype] = {}
     while True:
         # what stands behind its readers is an integer until another pass knows better
@@ -37,7 +38,7 @@ def with_dtypes(
         for e in equations:
             e = e.mapped(partial(_typed, kinds=kinds, data={*inputs, *before}))
             e = replace(e, subscripts=tuple(map(_clipped, e.subscripts)))
-            mine, other = _dtype(e, kinds), targets.get(e.target)
+            mine, other = _dtype(e, kinds, read), targets.get(e.target)
             targets[e.target] = mine if other is None else Dtype.REAL if Dtype.REAL in (mine, other) else Dtype.INT
             found = (targets[e.target], before.get(e.target))  # with what is written further on
             kinds[e.target] = next(d for d in (Dtype.REAL, Dtype.INT, Dtype.BOOL) if d in found)
@@ -46,19 +47,32 @@ def with_dtypes(
             return result, targets
 
 
-def _dtype(e: Equation, kinds: Mapping[str, Dtype]) -> Dtype:
-    """What the elements of the target are, by one of its equations."""
+def _dtype(e: Equation, kinds: Mapping[str, Dtype], read: Container[str]) -> Dtype:
+    """What the elements of the target are, by one of its equations; no subscript is made of what nothing reads."""
     if e.matrix is not None:
         return Dtype.INT if e.matrix.integer else Dtype.REAL
     if e.reduce == "argmax":
         return Dtype.INT
     dtype = dtype_of(e.body, kinds)
-    whole = [n for n in postorder(e.body) if isinstance(n, (Index, Ref))]
+    found = postorder(e.body) if e.reduce != "none" or e.target in read else _chosen(e.body)
+    whole = [n for n in found if isinstance(n, (Index, Ref))]
     constant = all(isinstance(n, Ref) and kinds.get(n.name) == Dtype.REAL for n in whole)
     if e.reduce == "logsumexp" or constant and dtype is Dtype.INT:  # a result 3 is the real number 3
         return Dtype.REAL
     counts = e.reduce != "none" or not e.plain
     return Dtype.INT if counts and dtype is Dtype.BOOL else dtype
+
+
+def _chosen(body: Expr) -> list[Expr]:
+    """What a value is made of, where conditions choose it: without these, and without subscripts."""
+    found: list[Expr] = []
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        found.append(node)
+        if isinstance(node, Apply):
+            stack += node.args[node.op == "select" :]
+    return found
 
 
 def _typed(body: Expr, kinds: Mapping[str, Dtype], data: Container[str]) -> Expr:

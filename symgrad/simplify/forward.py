@@ -220,6 +220,7 @@ def _rename_copies(function: Function) -> Function:
         for r in e.reads:
             readers[r.name] = readers.get(r.name, 0) + 1
     statements = list(function.statements)
+    renamed: dict[str, Equation] = {}
     gone: set[str] = set()
     for place, e in enumerate(statements):
         source, below = e.body.args if isinstance(e.body, Apply) and e.body.op == "div" else (e.body, ONE)
@@ -231,7 +232,7 @@ def _rename_copies(function: Function) -> Function:
         alone = len(writers) == 1 and readers[source.name] == 1 and tensor is not None
         if not (turned and alone and tensor is not None and tensor.role == Role.LOCAL and not tensor.named):
             continue
-        inner = writers[0]
+        inner = renamed.get(source.name, writers[0])  # a copy of a copy
         several = len(function.writers[e.target]) > 1 and inner.reduce not in ("none", "sum")
         if below is not ONE and not _is_mean(inner, below):
             continue
@@ -249,6 +250,7 @@ def _rename_copies(function: Function) -> Function:
         statements[place] = replace(
             moved, target=e.target, subscripts=e.subscripts, body=moved.body / below, box=box, rewrites=()
         )
+        renamed[e.target] = statements[place]
         gone.add(source.name)
     return replace(function, statements=tuple(e for e in statements if e.target not in gone))
 
