@@ -474,6 +474,15 @@ SAVED = {
     "a smallest of products with a number, where an input is absent": (
         "f(z[m], s, u?) -> g: g = min[j:m]((given(u, u, 0) - 2)*s)"
     ),
+    "a condition on an element that may not be there": (
+        "f(s, x[n], y[n], M[n]: bool) -> g: g[i:n] = where(where(i > 0, x[i-1], 0) > 0.3, -s, "
+        "where(where(M[i], x[i], 1) > 0.3 or i + 1 < n, where(i + 1 < n, y[i+1], 0), 0)/(1 + x[i]**2))"
+    ),
+    "a condition that is asked where an input is absent": (
+        "f(x[...,n], y[n], z[m], w[...], s, u?) -> b, out: "
+        "b[...] = min[j:m](where(z[j] > 0 or given(u, u, 1) > 0 and s > given(u, u, 1), z[j]*s, z[j])); "
+        "out = max[...,i:n](x[...,i]*y[i]*w[...])"
+    ),
     "a maximum of what a sum divides": "f(x[n,k], b[n], c[k], g): s[i] = sum[p](x[i,p]**2); "
         "d[i] = sqrt(1 + s[i]); m = 1 + sum[p](b[p]**2); out = max[i,j](g*(sin(x[i,j]))**2/m/m*m)",
     "a smallest of each row, repeated along it": "f(y[m], z[n]): "

@@ -10,6 +10,7 @@ from typing import ClassVar
 from ..errors import UnsupportedError
 from ..expr import ONE, ZERO, Expr
 from ..expr.sizes import never_negative
+from ..ir import Dtype
 from ..later import np
 from ..ops import OPS, Op, takes_arrays
 from ..ops.primitive import Primitive
@@ -224,8 +225,8 @@ class Expressions:
                 return method(tree(base), "diagonal", **option)
             case arrays.BroadcastTo(base, extents):
                 return own("broadcast_to", tree(base), shape(extents))
-            case arrays.Full(value, extents, whole):
-                dtype = Word("int") if whole else self.dtype
+            case arrays.Full(value, extents, kind):
+                dtype = self.dtype if kind == Dtype.REAL else Word(kind.value)
                 if is_zero(value) or is_one(value):
                     return own("zeros" if is_zero(value) else "ones", shape(extents), dtype=dtype)
                 return own("full", shape(extents), tree(value), dtype=dtype)

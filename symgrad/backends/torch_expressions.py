@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ..expr import ONE, Expr, is_exact, value_of
 from ..expr.sizes import count
+from ..ir import Dtype
 from ..ops import OPS, takes_arrays
 from ..plan.arrays import tree as arrays
 from ..plan.arrays.below import plain_number
@@ -57,6 +58,7 @@ SCANS = {
     "minimum": "cummin",
     "logaddexp": "logcumsumexp",
 }
+DTYPES = {Dtype.INT: Word("torch.int64"), Dtype.BOOL: Word("torch.bool")}
 REDUCED = {"max": "amax", "min": "amin"}
 
 
@@ -134,8 +136,8 @@ class TorchExpressions(Expressions):
             case Diagonal(base, first, second):
                 option = given((first, second) != (0, 1), dim1=integer(first), dim2=integer(second))
                 return method(tree(base), "diagonal", **option)
-            case arrays.Full(value, extents, whole):
-                option = given(whole, dtype=Word("torch.int64"))
+            case arrays.Full(value, extents, kind):
+                option = given(kind != Dtype.REAL, dtype=DTYPES.get(kind, self.dtype))
                 if is_zero(value):
                     return method(like, "new_zeros", shape(extents), **option)
                 return method(like, "new_full", shape(extents), tree(value), **option)

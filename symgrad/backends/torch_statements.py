@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..expr import Expr
+from ..ir import Dtype
 from ..plan.arrays.below import below, plain_number
 from ..plan.arrays.commands import AddAt, Assign, For, Guard, Statement, Update, flat, tops
 from ..plan.arrays.guards import names_read
@@ -22,6 +23,7 @@ from .python_print import flat as printed
 from .python_sizes import shape
 from .python_statements import Asked, Statements, is_negative, named
 from .torch_expressions import (
+    DTYPES,
     TorchExpressions,
     in_front,
     in_front_of,
@@ -98,8 +100,9 @@ class TorchStatements(Statements):
         elif isinstance(value, Full) and is_zero(value.value):
             alone = len(others) == 1 and others[0] not in self.optional
             like = Name(others[0]) if alone else self._batched(others)
-            kind = given(value.whole, dtype=Word("torch.int64"))
-            if not value.whole and {*self.whole, *self.optional}.issuperset(others):
+            real = value.dtype == Dtype.REAL
+            kind = given(not real, dtype=DTYPES.get(value.dtype, self.tree.dtype))
+            if real and {*self.whole, *self.optional}.issuperset(others):
                 kind = {"dtype": self.tree.dtype}
             found = method(like, "new_zeros", shape(value.shape), **kind)
         else:

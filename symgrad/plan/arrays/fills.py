@@ -42,9 +42,9 @@ class Fills:
         self.speller, self.returns = speller, returns
         self.tensors, self.sizes = speller.tensors, speller.sizes
 
-    def of_integers(self, target: str) -> bool:
-        """Whether a tensor holds integers."""
-        return self.tensors[target].dtype == Dtype.INT
+    def dtype_of(self, target: str) -> Dtype:
+        """What a tensor holds."""
+        return self.tensors[target].dtype
 
     def _slices(self, e: Equation) -> list[Piece] | None:
         """How the axes of the target are indexed; None where there must be integer arrays."""
@@ -65,8 +65,8 @@ class Fills:
             return self._laid(e, value)
         if not value.axes:
             shape = self.tensors[e.target].shape
-            whole = self.of_integers(e.target)
-            return Full(value.array, shape, whole) if _is_number(value) else BroadcastTo(value.array, shape)
+            dtype = self.dtype_of(e.target)
+            return Full(value.array, shape, dtype) if _is_number(value) else BroadcastTo(value.array, shape)
         slices = self._slices(e)
         assert slices is not None
         return taken(*self._sliced(e, slices, value, full=True))
@@ -109,7 +109,7 @@ class Fills:
         if e.target in self.speller.kept:
             return value.array
         if _is_number(value) and (wanted or e.target in self.returns):
-            return Full(value.array, tuple(extents[i] for i in wanted), self.of_integers(e.target))
+            return Full(value.array, tuple(extents[i] for i in wanted), self.dtype_of(e.target))
         return self.speller.spread(value, wanted, extents).array
 
     # several equations side by side
@@ -164,7 +164,7 @@ class Fills:
         array = self._laid(inner, value)
         if without:
             # of numbers alone it would be of doubles
-            return Full(array, (), self.of_integers(e.target)) if plain_number(array) else array
+            return Full(array, (), self.dtype_of(e.target)) if plain_number(array) else array
         packed = any(map(is_pack, plain_indices(inner)))
         return taken(array, ("...", None, *[ALL] * (len(subscripts) - axis)) if packed else (*[ALL] * axis, None))
 

@@ -115,13 +115,13 @@ class Stores(Fills):
             body, otherwise = (tuple(self._as_arrays(x, target) for x in some) for some in (s.body, s.otherwise))
             return replace(s, body=body, otherwise=otherwise)
         if isinstance(s, Assign) and s.name == target and plain_number(s.value):
-            return replace(s, value=Full(s.value, (), self.of_integers(target)))
+            return replace(s, value=Full(s.value, (), self.dtype_of(target)))
         return s
 
     def _zeros(self, target: str) -> Assign:
         zero = ZERO
         assert isinstance(zero, Const)
-        return Assign(target, Full(Num(zero), self.tensors[target].shape, self.of_integers(target)))
+        return Assign(target, Full(Num(zero), self.tensors[target].shape, self.dtype_of(target)))
 
     def _more(self, step: Step) -> list[Statement]:
         """The statements of a step of a loop: each equation writes to, or adds to, elements of what is there."""

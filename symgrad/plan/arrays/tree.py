@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Union
 
 from ...expr import Const, Expr, const, is_exact, value_of
+from ...ir import Dtype
 from ...records import dataclass
 
 
@@ -296,11 +297,11 @@ class BroadcastTo(ArrayNode):
 
 @dataclass(frozen=True, slots=True)
 class Full(ArrayNode):
-    """A new array filled with one number, of the type of the inputs, or of integers if `whole`."""
+    """A new array filled with one number, of the type of the inputs where that is a real number."""
 
     value: Array
     shape: tuple[Expr, ...]
-    whole: bool = False
+    dtype: Dtype = Dtype.REAL
 
 
 @dataclass(frozen=True, slots=True)
