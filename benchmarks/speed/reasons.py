@@ -61,9 +61,8 @@ IN_C = {
         "triangular products store their sums after every term, which takes 40 % of the time, and the sums over the "
         "points wait for one vector of partial sums each, a fifth. malloc's memory begins 16 bytes behind a line of "
         "the cache, so that each vector of 64 bytes takes two: at a line, as `sg.load` has it, ours takes two thirds "
-        "of the time. (The floor takes 1.45 times its own there: it has the best place here.) A third of the products "
-        "are for the gradient of the points, which nobody asks for: by hand that of the means comes after the sum. "
-        "Next: blocks of 256 points, whose sums are added up, which take 0.7 on a Xeon."
+        "of the time. (The floor takes 1.45 times its own there: it has the best place here.) "
+        "Next: blocks of 256 points, whose sums are added up."
     ),
     "linear_64": "To pack the panels is not made up for by so small a product.",
     "linear_1024": (

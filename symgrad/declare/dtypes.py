@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..evaluate import evaluate
-from ..expr import MIRRORED, ONE, Apply, Const, Expr, Index, Ref, apply, postorder, ref, refs, show, transform
+from ..expr import MIRRORED, ONE, Apply, Const, Expr, Index, Ref, apply, postorder, preorder, ref, refs, show, transform
 from ..expr.polynomials import polynomial
 from ..ir import Dtype, Equation, Option, Tensor, dtype_of
 from ..later import mp
@@ -65,14 +65,7 @@ def _dtype(e: Equation, kinds: Mapping[str, Dtype], read: Container[str]) -> Dty
 
 def _chosen(body: Expr) -> list[Expr]:
     """What a value is made of, where conditions choose it: without these, and without subscripts."""
-    found: list[Expr] = []
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        found.append(node)
-        if isinstance(node, Apply):
-            stack += node.args[node.op == "select" :]
-    return found
+    return list(preorder([body], lambda n: n.args[n.op == "select" :] if isinstance(n, Apply) else ()))
 
 
 def _typed(body: Expr, kinds: Mapping[str, Dtype], data: Container[str]) -> Expr:

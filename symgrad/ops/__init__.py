@@ -87,9 +87,19 @@ def lacks(op: str, language: str) -> bool:
 def in_others(node: Expr, language: str, *, finer: bool = False) -> Expr | None:
     """`node` in other operators, which `language` may not have either; None where it needs none, or there are none.
 
-    finer  where its arguments are arithmetic on inputs: the form that loses fewer bits, if the row has one
+    finer  where its arguments are arithmetic on inputs: the form that loses fewer bits, if the row has one; so is that
+           where the language does not have what the other one is written in
     """
     row = OPS[node.op] if isinstance(node, Apply) and lacks(node.op, language) else None
     if row is None or row.expand is None:
         return None
-    return (row.finer or row.expand if finer else row.expand)(*node.args)
+    found = row.expand(*node.args)
+    if row.finer is not None and (finer or any(_is_missing(op, language) for op in operators(found))):
+        return row.finer(*node.args)
+    return found
+
+
+def _is_missing(op: str, language: str) -> bool:
+    """Whether a language has no word for a function, which is not written in others either."""
+    row = OPS[op]
+    return row.kind == "function" and row.expand is None and row.word(language) is None

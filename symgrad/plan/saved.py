@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
-from ..expr import Apply, Const, Expr, Operator, Ref, postorder, ref, refs, transformer
+from ..expr import Apply, Const, Expr, Operator, Ref, postorder, preorder, ref, refs, transformer
 from ..expr.names import Names
 from ..ir import Equation, Function, Role, Tensor, below, by_target, disjoint, reached, writes_once
 from ..ops import COMPARISONS, OPS, Op
@@ -68,18 +68,23 @@ def _chosen(name: str, writers: Mapping[str, list[Equation]], inputs: Sequence[s
             return False
         if not disjoint(es) or not all(map(writes_once, es)):  # they are added up
             return False
-        stack = [e.body for e in es]
-        while stack:
-            node = stack.pop()
+        for node in preorder((e.body for e in es), _values_of):
             if isinstance(node, Ref):
                 names += [node.name] if node.name not in seen else []
                 seen.add(node.name)
-            elif isinstance(node, Apply):
-                row = OPS[node.op]
-                if node.args and not (node.op == "neg" or row.integral and not row.arithmetic or row.kind == "choice"):
-                    return False
-                stack += node.args[row.kind == "choice" :]
+            elif isinstance(node, Apply) and node.args and not _keeps(OPS[node.op]):
+                return False
     return True
+
+
+def _keeps(row: Op) -> bool:
+    """Whether half precision has the values of an operator, where it has those that it is given."""
+    return row.name == "neg" or row.integral and not row.arithmetic or row.kind == "choice"
+
+
+def _values_of(node: Expr) -> tuple[Expr, ...]:
+    """What a value is made of, without the condition of a choice."""
+    return node.args[OPS[node.op].kind == "choice" :] if isinstance(node, Apply) else ()
 
 
 def choose_saved(
