@@ -58,7 +58,7 @@ SCANS = {
     "minimum": "cummin",
     "logaddexp": "logcumsumexp",
 }
-DTYPES = {Dtype.INT: Word("torch.int64"), Dtype.BOOL: Word("torch.bool")}
+DTYPES = {Dtype.INT: Word("torch.int64"), Dtype.BOOL: Word("torch.bool")}  # of subscripts and of masks
 REDUCED = {"max": "amax", "min": "amin"}
 
 

@@ -75,7 +75,8 @@ def combined_after(function: Function, gradients: Collection[str]) -> Function:
 
 def _as_its_copy(name: str, statements: list[Equation]) -> list[Equation]:
     """The equations, where what nothing reads but its copy is computed as that one."""
-    own, readers = ([e for e in statements if name in some(e)] for some in (_targets, _read))
+    own = [e for e in statements if e.target == name]
+    readers = [e for e in statements if any(r.name == name for r in e.reads)]
     if len(own) != 1 or len(readers) != 1:
         return statements
     (e,), (copy,) = own, readers
@@ -85,14 +86,6 @@ def _as_its_copy(name: str, statements: list[Equation]) -> list[Equation]:
         return statements
     moved = replace(e, target=copy.target)
     return [moved if s is copy else s for s in statements if s is not e]
-
-
-def _targets(e: Equation) -> set[str]:
-    return {e.target}
-
-
-def _read(e: Equation) -> set[str]:
-    return {r.name for r in e.reads}
 
 
 def _is_spared(target: str, others: Set[str], needed: Collection[Set[str]]) -> bool:
