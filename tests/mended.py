@@ -5,6 +5,7 @@ from __future__ import annotations
 MENDED = {
     "a gradient added to behind its first value, beside an optional input":
         "f(x[n], y[n], o?): d[i] = x[i] - y[i]; a[i] = x[i]*d[i]*o",
+    "a sum over rows of means, read by elements": "f(x[n,m], z[n])[i] = z[i]*sum[k](mean[j](x[k,j]))",
     "equal gradients, of which one is of an optional input":
         "f(x[n], y[n], o[n]?)[i] = given(o, o[i], y[i])*x[i]**2*sin(2)",
     "a sum that the gradient of an optional input alone needs": (

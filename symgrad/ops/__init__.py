@@ -41,6 +41,7 @@ def named(rows: Iterable[Op]) -> dict[str, str]:
 
 
 OPS: Mapping[str, Op] = _Rows({row.name: row for row in (*ROWS, ISQRT, UNKNOWN_SLOPE, PAIR, INFINITY)})
+KERNELS = ("triton", "pallas")  # languages of kernels: they have the functions for which a row has a word
 COMPARISONS = frozenset(row.name for row in ROWS if row.kind == "comparison")
 NAMES: Mapping[str, str] = named(ROWS)
 
@@ -94,12 +95,12 @@ def in_others(node: Expr, language: str, *, finer: bool = False) -> Expr | None:
     if row is None or row.expand is None:
         return None
     found = row.expand(*node.args)
-    if row.finer is not None and (finer or any(_is_missing(op, language) for op in operators(found))):
+    if row.finer is not None and (finer or language in KERNELS and not _have_kernels(found, language)):
         return row.finer(*node.args)
     return found
 
 
-def _is_missing(op: str, language: str) -> bool:
-    """Whether a language has no word for a function, which is not written in others either."""
-    row = OPS[op]
-    return row.kind == "function" and row.expand is None and row.word(language) is None
+def _have_kernels(root: Expr, language: str) -> bool:
+    """Whether kernels have the functions of a formula, or these are written in others."""
+    rows = (OPS[op] for op in operators(root))
+    return all(r.kind != "function" or r.expand is not None or r.word(language) is not None for r in rows)

@@ -9,6 +9,7 @@ from ..expr import ZERO, Ref, refs
 from ..expr.names import Names
 from ..expr.signs import OneForm
 from ..ir import Derivative, Equation, Tensor, alive, recorded, show_element
+from ..ops import KERNELS
 from ..simplify.reuse import entangled
 from .arrays.cut import cut
 from .axes import packs_lead, points_last
@@ -32,7 +33,6 @@ from .subscripts import subscripts
 
 LARGE = 150  # operations that equations share; a longer straight line is cut (arrays) or scheduled (loops)
 STREAMS = ("triton",)  # where planes are computed in tiles as they are read
-KERNELS = ("triton", "pallas")  # loops that are printed as they are planned: nothing names what is written twice later
 
 
 def plan(

@@ -49,9 +49,11 @@ class _Term:
     asked: Expr | None = None
 
 
-def combined_after(function: Function, gradients: Collection[str]) -> Function:
-    """The function with such sums first; each of the gradients may be asked for alone."""
-    found = {e.target: _Sum(e, function) for e in function.statements if _is_sum(e, function)}
+def combined_after(function: Function, gradients: Collection[str], forward: Collection[str]) -> Function:
+    """The function with such sums first; each of the gradients may be asked for alone. What `forward` computes, it
+    computes as it is written."""
+    own = (e for e in function.statements if e.target not in forward)
+    found = {e.target: _Sum(e, function) for e in own if _is_sum(e, function)}
     found = {name: some for name, some in found.items() if some.terms}
     if not found:
         return function

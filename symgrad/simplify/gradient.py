@@ -100,7 +100,7 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     function = rewritten("conditions asked once", function, replace(function, statements=asked))
     function = rewritten("summed first", function, summed_first(function))
     if derivative.kind == "vjp":
-        after = combined_after(function, [g for _, g in derivative.gradients])
+        after = combined_after(function, [g for _, g in derivative.gradients], derivative.primal.writers)
         function = rewritten("combined after", function, after)
     function = rewritten("equal reductions once", function, _with_equal_once(function, own))
     if derivative.kind == "vjp":
