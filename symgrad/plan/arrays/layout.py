@@ -124,6 +124,10 @@ def _fits(e: Equation, order: Sequence[Index], r: Ref, pattern: Mapping[str, Pat
         return False
     mine = pattern[r.name]
     laid = len(mine) <= len(order) and natural(labels(r), order) == mine[mine.index(True) :]
+    shown = {i for i, _ in e.shown}
+    if laid and e.plain and e.subscripts != tuple(i for i in order if i in shown):
+        beside = zip(order[len(order) - len(mine) :], mine, strict=True)  # axes are turned of what keeps none
+        laid = {i for i, present in beside if not present}.issubset(indices(e.body, *e.conditions))
     if laid and tuple(i for i in order if i in labels(r)) == r.subscripts:
         return True
     return pattern.get(e.target) == mine and not e.reduced

@@ -90,8 +90,7 @@ class Speller(Operands):
             return self.laid(value, self._with_kept(e.target, wanted))
         if value.labels == wanted:
             return value
-        labels = tuple(map(as_index, wanted))
-        return Value(reordered(value.array, value.labels, labels), labels)
+        return self.laid(value, tuple(map(as_index, wanted)))
 
     # reductions
 
