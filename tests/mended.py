@@ -6,6 +6,8 @@ MENDED = {
     "a sum that keeps an axis, repeated along it with the others turned": (
         "f(x[n,m,p], y[n,q])[j:m,k:q] = logsumexp[i:n](where(y[i,k] <= 0.3, 2, sum[h:p](x[i,j,h])))"
     ),
+    "an array of a number that a framework's function gives":
+        "f(w, b[p]) -> r: h[k:p] = max[i:p](softplus(w - w)); r[k:p] = h[k]*b[k]",
     "a gradient added to behind its first value, beside an optional input":
         "f(x[n], y[n], o?): d[i] = x[i] - y[i]; a[i] = x[i]*d[i]*o",
     "a sum over rows of means, read by elements": "f(x[n,m], z[n])[i] = z[i]*sum[k](mean[j](x[k,j]))",

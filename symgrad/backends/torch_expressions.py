@@ -126,9 +126,10 @@ class TorchExpressions(Expressions):
                 option = given(not is_zero(fill), value=tree(fill))
                 return own("nn.functional.pad", tree(base), Several(tuple(map(axis, pairs))), **option)
             case BroadcastTo(base, extents):
-                if plain_number(base):
-                    return method(like, "new_full", shape(extents), tree(base))
-                return method(tree(base), "expand", shape(extents))
+                found = tree(base)
+                if plain_number(base) and not self.traced(found):
+                    return method(like, "new_full", shape(extents), found)
+                return method(found, "expand", shape(extents))
             case arrays.PackPlaces(extents, after):
                 return py.Splat(all_but(call("_places", shape(extents), self.device), after))
             case arrays.Roll(base, shift, place):
@@ -140,7 +141,10 @@ class TorchExpressions(Expressions):
                 option = given(kind != Dtype.REAL, dtype=DTYPES.get(kind, self.dtype))
                 if is_zero(value):
                     return method(like, "new_zeros", shape(extents), **option)
-                return method(like, "new_full", shape(extents), tree(value), **option)
+                found = tree(value)
+                if self.traced(found):
+                    return method(method(found, "expand", shape(extents)), "clone")
+                return method(like, "new_full", shape(extents), found, **option)
             case arrays.Real(base=base) if not plain_number(base):
                 counts = isinstance(base, arrays.Reduce) and base.kind == "sum" and _condition(base.base) is not None
                 return tree(base) if counts else method(tree(base), "to", self.dtype)

@@ -175,9 +175,10 @@ class TorchStatements(Statements):
     def _whole_row(self, target: Expression, s: Update) -> Expression:
         """What a row becomes: a tensor of its shape, as rows are put together in the end."""
         value = self.tree(s.value)
-        if plain_number(s.value):
+        number = plain_number(s.value)
+        if number and not self.tree.traced(value):
             return call("torch.full_like", target, value)
-        return method(value, "expand_as", target) if s.lacks else value
+        return method(value, "expand_as", target) if s.lacks or number else value
 
     def add_at(self, s: AddAt) -> py.Block:
         places = along(s.items)
