@@ -295,6 +295,21 @@ where(m[i], grad_output * (2 * x[i] + 1) / count_out, -grad_output / count_out),
         out = sum[i](where(m[i] > 0, x[i], own[i]*exp(x[i])))""": """
         grad_x[i] = where(m[i] > 0, grad_output, 2 * grad_output * exp(x[i]))
     """,
+    # what one gradient computes, the next ones have
+    "growth(t, K, Q, B) = K/(1 + Q*exp(-B*t)) for Q > 0": """
+        grad_t[...] = grad_output[...] * Q[...] / (exp(B[...] * t[...]) + Q[...]) / (1 + Q[...] * exp(-B[...] \
+* t[...])) * K[...] * B[...]
+        grad_K[...] = grad_output[...] / (1 + Q[...] * exp(-B[...] * t[...]))
+        grad_Q[...] = -grad_output[...] * K[...] / (1 + Q[...] * exp(-B[...] * t[...])) / (exp(B[...] * t[...]) \
++ Q[...])
+        grad_B[...] = grad_output[...] * Q[...] / (exp(B[...] * t[...]) + Q[...]) / (1 + Q[...] * exp(-B[...] \
+* t[...])) * K[...] * t[...]
+    """,
+    "root(a, b, c) = (-b + sqrt(b**2 - 4*a*c))/(2*a)": """
+        grad_a[...] = -grad_output[...] * out[...] / root_b[...] * out[...]
+        grad_b[...] = -grad_output[...] * out[...] / root_b[...]
+        grad_c[...] = -grad_output[...] / root_b[...]
+    """,
 }
 
 

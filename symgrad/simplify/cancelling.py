@@ -28,7 +28,7 @@ from ..expr import (
 )
 from ..ir import Derivative, Function
 from ..numerics.removable import Filled
-from ..ops import OPS
+from ..ops import OPS, calls
 from ..precision import better, fewest, has_values
 from ..precision.orders import differences_first
 from ..precision.search import DERIVED
@@ -73,6 +73,7 @@ def with_cancelled(
     statements, changed = [], False
     nothing = set[str]()  # gradients that turn out to be 0 everywhere
     signed, searched = signs(), dict[object, tuple[Expr, int]]()  # what is equal but for its sign has one form
+    computed: dict[Expr, None] = {}  # functions that gradients call, and what is made of them: no other form of it
     for e in function.statements:
         if e.target in forward or e.target in sharing or e.matrix is not None:
             statements.append(e)
@@ -89,15 +90,18 @@ def with_cancelled(
         if before is None and filled is None and of_inputs and body is not form:
             filled = filled_sums(body, numbers)
         if filled is not None and of_inputs and not _is_filled(filled):
-            if better(inlined(filled), well_scaled, inlined.words(filled), DERIVED, told) is not None:
+            if better(inlined(filled), well_scaled, {*inlined.words(filled), *computed}, DERIVED, told) is not None:
                 filled = None  # exp(x - exp(x))*(1 - exp(x)), which is more than a difference
         if before is not None:
             form = before[0] if mark.sign == before[1] else -before[0]
         elif filled is not None:
             form = filled
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
-            shared = inlined.words(form)
-            form = best = _or(better(body, well_scaled, shared, DERIVED, told), body)
+            words = inlined.words(form)
+            shared = {*words, *computed}
+            best = _or(better(body, well_scaled, shared, DERIVED, told), body)
+            if nothing and (spared := inlined(transform(form, partial(_without, nothing)))) is not body:
+                best = fewest((best, spared), body, well_scaled, shared, told)
             known_there = e.target in derivative.function.table  # else there may be something else of that name
             other = written.body(e) if written is not None and known_there else None
             if other is not None and other is not body:
@@ -108,7 +112,7 @@ def with_cancelled(
                     again = filled_quotients(function, again, numbers, f)
                     if not limits or has_values(again, best):
                         forms.append(again)
-                form = best = fewest(forms, other, well_scaled, shared, told)
+                best = fewest(forms, other, well_scaled, shared, told)
             known = dict[Expr, Expr](results)
             spoken = (f for b in (best, body) for f in by_result(b, results))
             form = next(
@@ -122,7 +126,10 @@ def with_cancelled(
                 best,
             )
             form = form if aside else filled_quotients(function, form, numbers, body)
-            form = first if form is body else substitute(_arguments_in_front(form, given), shared)
+            form = first if form is body else substitute(_arguments_in_front(form, given), words)
+        if not e.reduced:
+            parts = (inlined(part) for part in values(form) if isinstance(part, Apply))
+            computed |= dict.fromkeys(part for part in parts if calls(part))
         form = shared_in_front(form, seeds)
         searched[alike] = form, mark.sign
         changed = changed or form is not e.body
