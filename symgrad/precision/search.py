@@ -481,6 +481,8 @@ class _Search:
         ranked = [t for t in self.pool if _domains(self.form(t)) <= domains]
         forms = list(dict.fromkeys([form, *(f for t in ranked for f in (self.bare(t), self.form(t)))]))
         lost = np.array([self.sample.lost(f) for f in forms])
+        if 2 * self.bits(lost.min(axis=0)) > self.bits(before):  # the best one at each of the points
+            return None
         wrong = np.array([self.fails(mine, f) for mine, f in zip(lost, forms, strict=True)])
         prices = np.array([PRICE * operations(f, self.free) for f in forms])
         tried = _Tried(forms, lost, wrong, prices)
@@ -547,12 +549,12 @@ class _Search:
             return
         outer = (n for n in values(form) if isinstance(n, Apply) and (n.op in SUMS or OPS[n.op].cost >= CALL))
         terms = dict.fromkeys(t for n in outer for t in n.args if isinstance(t, Apply) and t.op not in SUMS)
-        found: dict[Expr, Expr] = {
-            t: new
-            for t in terms
-            if self.saved_by(t, form) >= self.gain
-            and (new := better(t, self.moderate, self.free, self.gain, self.sample.given)) is not None
-        }
+        found: dict[Expr, Expr] = {}
+        for t in terms:  # the innermost first: what stands around one that is replaced is another term then
+            if found.keys().isdisjoint(values(t)) and self.saved_by(t, form) >= self.gain:
+                new = better(t, self.moderate, self.free, self.gain, self.sample.given)
+                if new is not None:
+                    found[t] = new
         new = transform(form, lambda n: found.get(n, n))
         if self.buys(form, new, most=0):
             yield new
