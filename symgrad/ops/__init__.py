@@ -95,12 +95,14 @@ def in_others(node: Expr, language: str, *, finer: bool = False) -> Expr | None:
     if row is None or row.expand is None:
         return None
     found = row.expand(*node.args)
-    if row.finer is not None and (finer or language in KERNELS and not _have_kernels(found, language)):
+    if row.finer is not None and (finer or not _is_known(found, language)):
         return row.finer(*node.args)
     return found
 
 
-def _have_kernels(root: Expr, language: str) -> bool:
-    """Whether kernels have the functions of a formula, or these are written in others."""
+def _is_known(root: Expr, language: str) -> bool:
+    """Whether a language has the functions of a formula, or these are written in others."""
+    if language not in KERNELS:
+        return True
     rows = (OPS[op] for op in operators(root))
     return all(r.kind != "function" or r.expand is not None or r.word(language) is not None for r in rows)

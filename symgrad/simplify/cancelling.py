@@ -73,7 +73,7 @@ def with_cancelled(
     statements, changed = [], False
     nothing = set[str]()  # gradients that turn out to be 0 everywhere
     signed, searched = signs(), dict[object, tuple[Expr, int]]()  # what is equal but for its sign has one form
-    computed: dict[Expr, None] = {}  # functions that gradients call, and what is made of them: no other form of it
+    computed: dict[Expr, None] = {}  # what calls a function in a gradient: it costs nothing in those that follow
     for e in function.statements:
         if e.target in forward or e.target in sharing or e.matrix is not None:
             statements.append(e)
