@@ -17,6 +17,7 @@ from ..expr import (
     apply,
     const,
     factors,
+    folded,
     fraction,
     index,
     is_exact,
@@ -211,6 +212,7 @@ class _Product:
             return [e.body if e.where is None else apply("select", e.where, e.body, ZERO) for e in found]
 
         done: set[Expr] = {*seeds}
+        known: dict[Expr, Expr] = {}
         for node in pending(results, done, lambda r: refs(*bodies(r))):
             assert isinstance(node, Ref)
             done.add(node)
@@ -221,7 +223,7 @@ class _Product:
             if moving:
                 self._readers[node], self._terms[node] = [], terms
             elif node.name in joint.writers and node.name not in opaque:
-                self._still[node] = self._value(terms, {})
+                self._still[node] = self._value(terms, known)
             else:
                 self._still[node] = ZERO if node.name in unwritten else node
         self._order = {node: number for number, node in enumerate(self._readers)}
@@ -242,10 +244,14 @@ class _Product:
         put = transformer(of_units)
         return [put(values[r]) if r in values else self._still.get(r, ZERO) for r in self._results]
 
-    def _value(self, terms: Sequence[tuple[Expr, int]], values: dict[Expr, Expr]) -> Expr:
-        """The sum of terms, by what they are computed from."""
+    def _value(self, terms: Sequence[tuple[Expr, int]], done: dict[Expr, Expr]) -> Expr:
+        """The sum of terms, by what they are computed from; what they share is `done` once."""
+
+        def put(node: Expr) -> Expr:
+            return self._still.get(node, ZERO) if isinstance(node, Ref) else renewed(node, done)
+
         found: Expr = ZERO
         for term, sign in terms:
-            part = substitute(term, {r: values[r] if r in values else self._still.get(r, ZERO) for r in refs(term)})
+            part = folded(term, done, put)
             found = found + part if sign > 0 else found - part
         return self._recognised(found)
