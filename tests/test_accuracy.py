@@ -160,6 +160,30 @@ def test_gradients_keep_their_digits(text, to):
                 assert abs(value - true) <= units * max(abs(true) * mpmath.ldexp(1, -52), mpmath.ldexp(1, -1074)), at
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("f(a, b, c) = (-b - sqrt(b*b - a*c))/a", id="half of b, minus"),
+        pytest.param("f(a, b, c) = (-b + sqrt(b*b - 3*a*c))/(3*a)", id="of a cubic's slope"),
+        pytest.param("f(a, b, c) = (-b - sqrt(b**2 - 4*a*c))/(2*a)", id="minus"),
+        pytest.param("f(a, b, c) = 2*c/(-b + sqrt(b**2 - 4*a*c))", id="above the line"),
+    ],
+)
+@pytest.mark.parametrize("b", [1e9, -1e9])
+def test_both_roots_of_a_quadratic_keep_their_digits(text, b):
+    formula = text.partition(" = ")[2]
+    at = {"a": 1.0, "b": b, "c": 3.0}
+    with mp.workdps(60):
+        true = eval(formula, {"sqrt": mp.sqrt}, {name: mp.mpf(value) for name, value in at.items()})
+    out, _ = sg.load(sg.parse(text), to="numpy", check=False).forward(**{k: np.array(v) for k, v in at.items()})
+    np.testing.assert_allclose(float(out), float(true), rtol=4e-16)
+
+
+def test_what_is_filled_where_it_is_0_over_0_may_be_a_function_that_has_a_name():
+    text = sg.generate(sg.parse("f(x) = 0.5*exp(2*x) + 0.5/exp(2*x)"), to="numpy", check=False)
+    assert "grad_x = 2 * grad_output * np.sinh(2 * x)" in str(text)
+
+
 @pytest.mark.parametrize("t", [0.0, -0.3, 0.3])
 def test_a_form_with_two_sides_has_a_slope_between_them(t):
     """The second derivative of a gradient that is written by exp(-|t|)."""

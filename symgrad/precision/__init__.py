@@ -10,6 +10,7 @@
 """
 
 from .cases import joined as joined
+from .measure import Given as Given
 from .measure import has_values as has_values
 from .search import better as better
 from .search import fewest as fewest

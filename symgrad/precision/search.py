@@ -295,6 +295,12 @@ class _Search:
             self._bare[t] = self.written(expression(t))
         return self._bare[t]
 
+    def spell_bare(self, t: Term) -> None:
+        """Take a form without guards from now on."""
+        self._texts[t] = self.bare(t)
+        self._lost.pop(t, None)
+        self._costs.pop(t, None)
+
     def written(self, text: Expr) -> Expr:
         return self.differences(in_front(self.fractions(text), self.moderate))
 
@@ -477,7 +483,7 @@ class _Search:
         before = self.sample.lost(form)
         if self.sample.guards or self.bits(before) < REGIMES:
             return None
-        domains = _domains(self.body)
+        domains = _domains(self.body) | _domains(form)
         ranked = [t for t in self.pool if _domains(self.form(t)) <= domains]
         forms = list(dict.fromkeys([form, *(f for t in ranked for f in (self.bare(t), self.form(t)))]))
         lost = np.array([self.sample.lost(f) for f in forms])
@@ -502,41 +508,37 @@ class _Search:
     def parted(self, asked: Expr, by_size: bool, tried: _Tried) -> Expr | None:
         """The best of the forms where a condition holds, and the best where not; by size, where the first is no number
         somewhere, as inf/inf is none (one that is inf too early says at least that it is large), and the two are."""
-        forms, lost, wrong, prices = tried
-        whole = self.sample.whole
+        now, whole = tried.forms[0], self.sample.whole
         holds = self.sample.doubles.of(asked) != 0
         there = holds if by_size else holds[whole]
-        if there.all() or not there.any() or by_size and not self.not_numbers(forms[0]):
+        if there.all() or not there.any() or by_size and not self.not_numbers(now):
             return None
-        best = [
-            self.cheapest(forms, prices + self.on_side(lost, side, by_size) + NOTHING * (wrong & side).any(axis=1))
-            for side in (holds, ~holds)
-        ]
+        best = [self.cheapest(tried, side, by_size) for side in (holds, ~holds)]
         if best[0] is best[1]:
             return None
         both = joined(asked, *best)
-        return both if not by_size or 2 * self.not_numbers(both) <= self.not_numbers(forms[0]) else None
+        return both if not by_size or 2 * self.not_numbers(both) <= self.not_numbers(now) else None
 
     def not_numbers(self, form: Expr) -> int:
         """At how many points it is NaN."""
         return int(np.isnan(self.sample.doubles.of(form)).sum())
 
-    def on_side(self, lost: Any, side: Any, by_size: bool) -> Any:
-        """The bits that forms lose on one side: at points that people have, and all over the range if it is one by
-        size."""
+    def cheapest(self, tried: _Tried, side: Any, by_size: bool) -> Expr:
+        """Of forms that balls do not contradict, the one that costs least on one side: at points that people have, or
+        all over the range if it is one by size; of several that cost nearly the same, the one that has most of what is
+        there, if none that is as short is better all over the range."""
+        forms, lost, wrong, prices = tried
+        everywhere = self.sample.lost_where(side, lost, WEIGHTS)
+        costs = prices + NOTHING * (wrong & side).any(axis=1)
         if by_size:
-            return self.sample.lost_where(side, lost, WEIGHTS)
-        here = side & self.sample.whole
-        return lost[:, here].mean(axis=1) / 100 if here.any() else np.zeros(len(lost))
-
-    def cheapest(self, forms: Sequence[Expr], costs: Any) -> Expr:
-        """Of forms that balls do not contradict; where several cost nearly the same, the one that has most of what is
-        there."""
+            costs += everywhere
+        elif (here := side & self.sample.whole).any():
+            costs += lost[:, here].mean(axis=1) / 100
         order: list[int] = np.argsort(costs, kind="stable").tolist()
-        costs = costs.tolist()
         least = next(k for k in order if self.agrees(forms[k]))
-        near = (k for k in order if costs[least] <= costs[k] <= costs[least] + NEARLY)
-        return min((forms[k] for k in near if self.agrees(forms[k])), key=self.changed)
+        near = [k for k in order if costs[least] <= costs[k] <= costs[least] + NEARLY and self.agrees(forms[k])]
+        good = min(everywhere[k] for k in near if prices[k] <= prices[least]) + NEARLY
+        return min((forms[k] for k in near if everywhere[k] <= good), key=self.changed)
 
     def changed(self, form: Expr) -> int:
         """How many operations of a form are not in the one that is there."""
@@ -682,7 +684,10 @@ class _Search:
             if not wrong:
                 return kept
             for t in wrong:
-                del self.pool[t]
+                if self.form(t) is not self.bare(t) and self.agrees(self.bare(t)):
+                    self.spell_bare(t)  # what is 0/0 there is not 0: c/(b - sqrt(b**2 - c)) at c = 0 < b
+                else:
+                    del self.pool[t]
 
     def _covering(self, width: int) -> list[Term]:
         ranked = sorted(self.pool, key=lambda t: (self.cost(t), t.size))

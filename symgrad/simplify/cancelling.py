@@ -7,7 +7,7 @@ reduction gives is as wrong as it is anyway, and the components of a vector belo
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from ..expr import (
@@ -17,6 +17,8 @@ from ..expr import (
     Expr,
     Index,
     Ref,
+    apply,
+    const,
     is_short,
     operator,
     operators,
@@ -28,8 +30,9 @@ from ..expr import (
 )
 from ..ir import Derivative, Function
 from ..numerics.removable import Filled
+from ..numerics.taylor import X
 from ..ops import OPS, calls
-from ..precision import better, fewest, has_values
+from ..precision import Given, better, fewest, has_values
 from ..precision.orders import differences_first
 from ..precision.search import DERIVED
 from ..records import replace
@@ -42,6 +45,8 @@ from .results import by_result
 from .reuse import with_reuse
 from .singular import filled_quotients, filled_sums
 from .sums import written_alike
+
+HUGE = const(2**1000)  # a result that is larger has probably left the range of doubles
 
 
 def with_cancelled(
@@ -100,6 +105,11 @@ def with_cancelled(
             words = inlined.words(form)
             shared = {*words, *computed}
             best = _or(better(body, well_scaled, shared, DERIVED, told), body)
+            if _is_filled(best):
+                quotient = transform(body, _as_quotient)
+                plain = better(quotient, well_scaled, shared, DERIVED, told)
+                if plain is not None and has_values(plain, best):
+                    best = fewest((best, plain), quotient, well_scaled, shared, told)  # 2*sinh(x)
             if nothing and (spared := inlined(transform(form, partial(_without, nothing)))) is not body:
                 best = fewest((best, spared), body, well_scaled, shared, told)
             known_there = e.target in derivative.function.table  # else there may be something else of that name
@@ -113,18 +123,7 @@ def with_cancelled(
                     if not limits or has_values(again, best):
                         forms.append(again)
                 best = fewest(forms, other, well_scaled, shared, told)
-            known = dict[Expr, Expr](results)
-            spoken = (f for b in (best, body) for f in by_result(b, results))
-            form = next(
-                (
-                    f
-                    for f in spoken
-                    if _no_index(f)
-                    and fewest((substitute(f, known), best), best, well_scaled, {*shared, *known.values()}, told)
-                    is not best
-                ),
-                best,
-            )
+            form = _in_results(best, body, results, well_scaled, shared, told)
             form = form if aside else filled_quotients(function, form, numbers, body)
             form = first if form is body else substitute(_arguments_in_front(form, given), words)
         if not e.reduced:
@@ -165,11 +164,37 @@ def _is_filled(form: Expr) -> bool:
     return any(isinstance(op, Filled) for op in operators(form))
 
 
+def _as_quotient(node: Expr) -> Expr:
+    """What an operator stands for that is filled where it is 0/0."""
+    op = operator(node)
+    return substitute(op.formula, {X: node.args[0]}) if isinstance(op, Filled) else node
+
+
 def _without(nothing: Collection[str], node: Expr) -> Expr:
     """Without the terms of gradients that are 0: what they are multiplied with is not asked for."""
     if isinstance(node, Ref) and node.name in nothing:
         return ZERO
     return ZERO if operator(node) == "div" and node.args[0] is ZERO else node
+
+
+def _in_results(
+    best: Expr,
+    body: Expr,
+    results: Sequence[tuple[Ref, Expr]],
+    well_scaled: frozenset[str],
+    shared: Collection[Expr],
+    told: Given,
+) -> Expr:
+    """`best`, a form of `body`, in terms of a result if that is shorter or better wherever the result is a double as
+    others are: where it is infinite, nobody asks for a gradient."""
+    known = dict[Expr, Expr](results)
+    for f in (f for form in (best, body) for f in by_result(form, results) if _no_index(f)):
+        used = [apply("abs", formula) for value, formula in results if value in values(f)]
+        ends = (end for size in used for end in (apply("lt", size, HUGE), apply("gt", size, 1 / HUGE)))
+        there = (*told, *((end, True) for end in ends))
+        if fewest((substitute(f, known), best), best, well_scaled, {*shared, *known.values()}, there) is not best:
+            return f
+    return best
 
 
 def _no_index(form: Expr) -> bool:
