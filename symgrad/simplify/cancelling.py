@@ -46,7 +46,7 @@ from .reuse import with_reuse
 from .singular import filled_quotients, filled_sums
 from .sums import written_alike
 
-HUGE = const(2**1000)  # a result that is larger has probably left the range of doubles
+HUGE = const(2**1000)  # doubles end at 2**1024: nearer to that, what is computed from a result leaves the range
 
 
 def with_cancelled(
