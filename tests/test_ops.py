@@ -127,6 +127,16 @@ def test_never_negative(row):
     assert all(y >= 0 for _, y in values(row))
 
 
+@pytest.mark.parametrize("row", [r for r in ROWS if r.bounded], ids=lambda r: r.name)
+def test_never_large(row):
+    far = [10.0**e for e in (-300, -8, 0, 8, 300)]
+    found = []
+    for arguments in product([-x for x in far] + [0.0] + far, repeat=row.arity):
+        value = row.value(*map(mp.mpf, arguments))
+        found += [abs(value)] if not mp.isnan(value) else []
+    assert found and max(found) <= 1000
+
+
 @pytest.mark.parametrize("row", [r for r in ROWS if r.derivative and not r.associative], ids=lambda r: r.name)
 def test_each_argument_has_a_partial_derivative(row):
     arguments = [ref(name) for name in "xyzuvw"[: row.arity]]

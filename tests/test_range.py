@@ -52,12 +52,15 @@ TEXTS = {
 
 
 def worst(text: str, axes: tuple[tuple[float, ...], ...], to: str = "numpy") -> tuple[float, object]:
-    """The most bits that a partial derivative loses, and where."""
+    """The most bits that a partial derivative loses, and where, but for points whose value is no double: a gradient may
+    be spoken in it."""
     names = [n for n in ("x", "y", "z") if sympy.Symbol(n) in sympy.sympify(text).free_symbols]
     symbols = sympy.symbols(names, real=True)
     body = sympy.sympify(text, locals=dict(zip(names, symbols, strict=True)))
     slopes = sympy.lambdify(symbols, [sympy.diff(body, s) for s in symbols], "mpmath", cse=True)
-    at = list(itertools.product(*axes))
+    value = sympy.lambdify(symbols, body, "mpmath")
+    with mp.workprec(4000):
+        at = [p for p in itertools.product(*axes) if abs(value(*map(mpmath.mpf, p))) < 2**1000]
     loaded = sg.load(sg.parse(f"f({', '.join(names)}) = {text}"), to=to)
     with np.errstate(all="ignore"):
         columns = [np.array(c) for c in zip(*at, strict=True)]

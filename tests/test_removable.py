@@ -413,7 +413,7 @@ DIVIDING = {
     "f(x, y): r = sqrt(x**2 + y**2); out = x/r*cos(r)": False,
     "f(x, y): r = sqrt(x**2 + y**2); out = cos(r)*(x + y/r)": False,
     "f(x, y): r = sqrt(x**2 + y**2); out = x*cos(r)": True,
-    "f(x, y): r = sqrt(x**2 + y**2); out = where(r > 0, x/r, 0)*cos(r)": True,
+    "f(x, y): r = sqrt(x**2 + y**2); out = where(r > 0, x/r, 0)*cos(r)": False,  # it is asked for where r > 0 alone
     "f(x, y): r = sqrt(x**2 + y**2); a = x/r; b = cos(r)": True,
     "f(x, y): r = sqrt(x**2 + y**2); out = x*cos(r) - y*sin(r)/r": True,
 }

@@ -165,8 +165,9 @@ where((q - 1) * d[i] > q * d[i], q - 1, q))
     """,
     # 0 by a factor, without a mask
     "squared_hinge(x[n], y[n]) = mean[i](maximum(1 - y[i]*x[i], 0)**2)": """
-        grad_x[i] = -2 * grad_output * y[i] * maximum(1 - y[i] * x[i], 0) / n
-        grad_y[i] = -2 * grad_output * x[i] * maximum(1 - y[i] * x[i], 0) / n
+        grad_times_maximum_y_x_over_n[i] = 2 * grad_output * maximum(1 - y[i] * x[i], 0) / n
+        grad_x[i] = -grad_times_maximum_y_x_over_n[i] * y[i]
+        grad_y[i] = -grad_times_maximum_y_x_over_n[i] * x[i]
     """,
     "contrastive(d[n], same[n]; margin=1.0) = \
 sum[i](same[i]*d[i]**2 + (1 - same[i])*maximum(margin - abs(d[i]), 0)**2)": """
@@ -306,9 +307,31 @@ where(m[i], grad_output * (2 * x[i] + 1) / count_out, -grad_output / count_out),
 * t[...])) * K[...] * t[...]
     """,
     "root(a, b, c) = (-b + sqrt(b**2 - 4*a*c))/(2*a)": """
-        grad_a[...] = -grad_output[...] * out[...] / root_b[...] * out[...]
-        grad_b[...] = -grad_output[...] * out[...] / root_b[...]
-        grad_c[...] = -grad_output[...] / root_b[...]
+        grad_over_root_b[...] = grad_output[...] / root_b[...]
+        grad_a[...] = -grad_over_root_b[...] * out[...] * out[...]
+        grad_b[...] = -grad_over_root_b[...] * out[...]
+        grad_c[...] = -grad_over_root_b[...]
+    """,
+    # what the chain rule hands on to all that stands inside, once
+    "f(x[n], a, b, c)[i] = sin(a*x[i] + b)*cos(c*x[i])": """
+        grad_times_cos_c_cos_a[i] = grad_output[i] * cos(c * x[i]) * cos(a * x[i] + b)
+        grad_times_sin_a_sin_c[i] = grad_output[i] * sin(a * x[i] + b) * sin(c * x[i])
+        grad_x[i] = grad_times_cos_c_cos_a[i] * a - grad_times_sin_a_sin_c[i] * c
+        grad_a = sum[i](grad_times_cos_c_cos_a[i] * x[i])
+        grad_b = sum[i](grad_times_cos_c_cos_a[i])
+        grad_c = sum[i](-grad_times_sin_a_sin_c[i] * x[i])
+    """,
+    "f(x, y, z) = sqrt(x**2 + y**2 + z**2)": """
+        grad_over_safe_out[...] = grad_output[...] / where(out[...] == 0, 1, out[...])
+        grad_x[...] = grad_over_safe_out[...] * x[...]
+        grad_y[...] = grad_over_safe_out[...] * y[...]
+        grad_z[...] = grad_over_safe_out[...] * z[...]
+    """,
+    # not where it may leave the range of numbers and the whole does not, nor where it spares no line
+    "f(x, y, z) = x*y/z**2": """
+        grad_x[...] = grad_output[...] * y[...] / z[...]**2
+        grad_y[...] = grad_output[...] * x[...] / z[...]**2
+        grad_z[...] = -2 * grad_output[...] * out[...] / z[...]
     """,
 }
 
@@ -470,8 +493,8 @@ CANCELLED = {
     },
     "1/(1 + exp(-x))": {"grad_x": "grad_output[...] * sigmoid_slope(x[...])"},
     "(-k + sqrt(k**2 - 4*s*x))/(2*s)": {
-        "grad_s": "-grad_output[...] * out[...] / root_k[...] * out[...]",
-        "grad_x": "-grad_output[...] / root_k[...]",
+        "grad_s": "-grad_over_root_k[...] * out[...] * out[...]",
+        "grad_x": "-grad_over_root_k[...]",
     },
     "s*erfc(-(log(s/k) + x**2/2)/(x*sqrt(2)))/2 - k*erfc(-(log(s/k) - x**2/2)/(x*sqrt(2)))/2": {
         "grad_s": "grad_output[...] * erfc(-(log_ratio(s[...], k[...]) + x[...]**2 / 2) / (x[...] * sqrt(2))) / 2",

@@ -62,18 +62,18 @@ ACTIVATIONS: tuple[Op, ...] = (
              spell={"torch": "torch.sigmoid", "jax": "jax.nn.sigmoid", "triton": "tl.sigmoid"},
              expand=lambda x: _risen(x) / (1 + _decaying(x)), nonnegative=True,
              monotone=1,
-             ball=lambda x: 1 / (1 + (-x).exp())),
+             ball=lambda x: 1 / (1 + (-x).exp()), bounded=True),
     # NumPy chooses between elements slower than it computes exp, where the choice has no pattern
     function("capped_exp", lambda x, y: select(apply("le", x, 0), y, ZERO), lambda x: sympy.exp(sympy.Min(x, 0)),
              lambda x: exponential(min(x, 0)), spell={"numpy": "np.exp(np.minimum({}, 0))"},
              expand=lambda x: select(_not_negative(x), ONE, _decaying(x)), nonnegative=True,
              kinks=jump("x == 0", lambda x: bool(x == 0), 1), series=False,
-             ball=lambda x: x.min(0 * x).exp()),
+             ball=lambda x: x.min(0 * x).exp(), bounded=True),
     # sigmoid(x) (1 - sigmoid(x)) without cancellation
     function("sigmoid_slope", lambda x, y: -y * apply("tanh", x / 2), lambda x: 1 / (2 + sympy.exp(x) + sympy.exp(-x)),
              lambda x: 1 / (2 + exponential(x) + exponential(-x)), nonnegative=True,
              expand=lambda x: apply("saturation", _decaying(x)) - apply("saturation", _decaying(x)) ** 2,
-             ball=lambda x: 1 / (4 * (x / 2).cosh() ** 2)),
+             ball=lambda x: 1 / (4 * (x / 2).cosh() ** 2), bounded=True),
     # of exp(-abs(x)): sigmoid(-abs(x)), whose rounding s - s**2 forgets near 1/2
     function("saturation", lambda x, y: 1 / (1 + x) ** 2, lambda x: x / (1 + x), lambda x: x / (1 + x),
              expand=lambda x: x / (1 + x), domain="x != -1", inside=(0,), series=False,
@@ -83,7 +83,7 @@ ACTIVATIONS: tuple[Op, ...] = (
        lambda x, y, z: (apply("sign", y - x) * z, apply("sign", x - y) * z), lambda x, y: sympy.exp(-sympy.Abs(x - y)),
        spell=everywhere("exp_apart"), helper=_EXP_APART, kinks=jump("x == y", lambda x, y: bool(x == y), 0, 0),
        nonnegative=True,
-       ball=lambda x, y: (-abs(x - y)).exp()),
+       ball=lambda x, y: (-abs(x - y)).exp(), bounded=True),
     # exp(x - y) of inputs, y the largest of several; a language that differentiates it has no helper
     Op("exp_below", 2, real(lambda x, y: exponential(x - y)), lambda x, y, z: (z, -z), lambda x, y: sympy.exp(x - y),
        spell={"numpy": "_exp_apart", "jax": "", "c": "exp_apart"}, helper=_EXP_APART,

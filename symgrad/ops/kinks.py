@@ -35,7 +35,7 @@ KINKS: tuple[Op, ...] = (
     Op("sign", 1, lambda x: int(x > 0) - int(x < 0) if x == x else x, None, "sign", spell={"pallas": "jnp.sign"},
        kinks=_AT_ZERO, cost=3,
        monotone=1,
-       ball=lambda x: x.sgn()),
+       ball=lambda x: x.sgn(), bounded=True),
     function("floor", None, spell={"triton": "tl.floor"}, kinks=step("x is an integer"), monotone=1),
     function("ceil", None, "ceiling", names=("ceiling",), spell={"triton": "tl.ceil"}, kinks=step("x is an integer"),
              monotone=1),

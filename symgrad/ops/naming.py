@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const, factors, folded, refs, terms_of
+from ..expr import ONE, Apply, Const, Expr, Index, Ref, component_name, const, factors, folded, is_exact, refs, terms_of
 from . import OPS
 
 LONGEST = 32  # characters of a name
@@ -25,6 +25,20 @@ def product_phrase(node: Expr) -> str:
     """The factors of `node` above the line read aloud, without a word for the product: `x_squared_weight`."""
     parts = [_phrase(f) for f in factors(node)[0]]
     return "_".join(parts) if all(parts) else ""
+
+
+def scaled_name(above: Sequence[Expr], below: Sequence[Expr]) -> str:
+    """What a product is called by its factors, a cotangent first: `grad_times_cos_x`, `grad_over_norm`."""
+    cotangents = [f for f in above if isinstance(f, Ref) and f.name.startswith("grad_")]
+    words = [_phrase(f).removesuffix("_output") for f in cotangents]
+    others = [short(f) for f in above if f not in cotangents and not is_exact(f)]
+    if words and others:
+        words.append("times")
+    words += others
+    if below:
+        words += ["over", *map(short, below)]
+    name = "_".join(words)
+    return name if len(name) <= LONGEST else "scaled_grad" if cotangents else "factor"
 
 
 def wishes(node: Expr) -> tuple[str, ...]:

@@ -103,6 +103,7 @@ class Op:
     scans       languages of arrays have its running value: cumsum, cummax
     reduction   what it is over an index: sum, max
     nonnegative its value is at least 0
+    bounded     its value is at most 1000 in size, whatever its arguments are
     inverse     the function that undoes it, wherever both have values
     monotone    1 where it rises with its one argument wherever it is defined, -1 where it falls
     grows       where it does as an exponential, and leaves the range of numbers: "right" at large arguments, "both" at
@@ -141,6 +142,7 @@ class Op:
     scans: bool = False
     reduction: str = ""
     nonnegative: bool = False
+    bounded: bool = False
     inverse: str = ""
     monotone: int = 0
     grows: str = ""

@@ -40,7 +40,7 @@ from .domain import told_of
 from .inlined import Inlined
 from .opposites import signs
 from .powers import double_angles
-from .products import shared_in_front
+from .products import apart, shared_in_front
 from .results import by_result
 from .reuse import with_reuse
 from .singular import filled_quotients, filled_sums
@@ -123,6 +123,8 @@ def with_cancelled(
                     if not limits or has_values(again, best):
                         forms.append(again)
                 best = fewest(forms, other, well_scaled, shared, told)
+            if (spread := transform(best, apart)) is not best:
+                best = fewest((spread, best), body, well_scaled, shared, told)
             form = _in_results(best, body, results, well_scaled, shared, told)
             form = form if aside else filled_quotients(function, form, numbers, body)
             form = first if form is body else substitute(_arguments_in_front(form, given), words)

@@ -46,6 +46,7 @@ from ..ops import OPS
 from ..records import replace
 from .cancelling import with_cancelled
 from .combinations import combined_after
+from .common import products_once
 from .domain import in_domain, known_in
 from .formulas import with_tidy_formulas
 from .forward import equal_once, without_dead
@@ -106,6 +107,8 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     if derivative.kind == "vjp":
         once = gradients_once(function, {g for _, g in derivative.gradients})
         function = rewritten("equal gradients once", function, once)
+        made = {e.target for e in function.statements} - {*derivative.primal.writers}
+        function = rewritten("products in common", function, products_once(function, made, sharing))
     return replace(found, function=without_dead(function))
 
 

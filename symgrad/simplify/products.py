@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ..expr import (
+    Apply,
     Const,
     Expr,
     Ref,
     factors,
+    folded,
     fraction,
     operator,
     product,
     ref,
+    signed_factors,
     signed_total,
     substitute,
     terms_of,
     transform,
 )
+from ..ops import OPS
 from ..records import dataclass
 from .normal import Monomial, Normal, Poly, Sum, constant, inverse, merge, plus
 from .normal import times as product_of
@@ -64,6 +68,44 @@ class Product:
                     ).items()
                     return merge(left, mine)
         return monomial
+
+
+def work(body: Expr) -> int:
+    """The arithmetic outside of functions and powers, about in additions; what stands there twice is done twice."""
+    done: dict[Expr, int] = {}
+
+    def rule(node: Expr) -> int:
+        if not (isinstance(node, Apply) and OPS[node.op].arithmetic):
+            return 0
+        return OPS[node.op].cost + sum(done[a] for a in node.args)
+
+    return folded(body, done, rule)
+
+
+def apart(node: Expr) -> Expr:
+    """(2*r*s*p + v*q) / (2*s) as r*p + v*q/(2*s): a sum over what a term of it has as a factor, where that is less to
+    do."""
+    above, below = factors(node) if operator(node) in ("mul", "div") else ([], [])
+    sums = [k for k, f in enumerate(above) if operator(f) in ("add", "sub")]
+    if len(sums) != 1:
+        return node
+    (place,) = sums
+    rows = [(*signed_factors(t), sign) for t, sign in terms_of(above[place])]
+    for d in [*dict.fromkeys(below)]:
+        if not any(d in a for a, _, _, _ in rows):
+            continue
+        new = [(_without(a, d), b, s, t) if d in a else (a, [*b, d], s, t) for a, b, s, t in rows]
+        left = _without(below, d)
+        inner = signed_total((fraction(a, b), s * t) for a, b, s, t in new)
+        whole = fraction([*above[:place], inner, *above[place + 1 :]], left)
+        if work(whole) < work(node):
+            node, rows, below = whole, new, left
+    return node
+
+
+def _without(some: Sequence[Expr], f: Expr) -> list[Expr]:
+    place = [*some].index(f)
+    return [*some[:place], *some[place + 1 :]]
 
 
 def shared_in_front(form: Expr, only: Collection[Expr] | None = None) -> Expr:

@@ -55,5 +55,7 @@ REASONS: Mapping[str, str] = {
     "formulas of operators": "What a function with a Taylor series computes away from its point is simplified, too.",
     "without cancellation": "Nearly equal numbers would be subtracted here; this equal form loses fewer bits.",
     "numbers joined": "A number in front of a gradient joins those in front of what reads it: 2 * (0.5 * g) is g.",
+    "products in common": "Several gradients have these factors in common: what the chain rule hands on to all that "
+    "stands inside is computed once.",
     "conditions asked once": "What is 0 by a factor, or by what it asks itself, need not be asked whether it is 0.",
 }

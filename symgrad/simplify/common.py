@@ -1,0 +1,288 @@
+"""Products that several gradients have in common, each computed once: what the chain rule hands on.
+
+    grad_a = grad_output * x * cos(a*x + b)        grad_times_cos_a = grad_output * cos(a*x + b)
+    grad_b = grad_output * cos(a*x + b)            grad_a = grad_times_cos_a * x;  grad_b = grad_times_cos_a
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, reduce
+from itertools import combinations
+
+from ..expr import (
+    ONE,
+    Apply,
+    Expr,
+    Ref,
+    base_of,
+    folded,
+    fraction,
+    indices,
+    is_exact,
+    operator,
+    postorder,
+    ref,
+    signed_factors,
+    signed_total,
+    terms_of,
+    value_of,
+)
+from ..expr.names import Names
+from ..ir import Equation, Function, Role, by_target, names_of, recurrent
+from ..ops import OPS, calls
+from ..ops.naming import scaled_name
+from ..records import dataclass, replace
+from .products import work
+
+LINE = 4  # operations that one more line spares at least, as `reuse.MANY` has it
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """Factors above and below the line, and a sign."""
+
+    above: tuple[Expr, ...]
+    below: tuple[Expr, ...]
+    sign: int = 1
+
+    def common(self, other: _Product) -> _Product:
+        """The factors of both, in this order."""
+        return _Product(_both(self.above, other.above), _both(self.below, other.below))
+
+    def holds(self, part: _Product) -> bool:
+        return not (_less(part.above, self.above) or _less(part.below, self.below))
+
+    def without(self, part: _Product) -> _Product:
+        return _Product(_less(self.above, part.above), _less(self.below, part.below))
+
+    def with_value(self, part: _Product, value: Expr) -> _Product:
+        """`value` in place of the factors that it is the product of."""
+        place = next(k for k, f in enumerate(self.above) if f in part.above)
+        above = _less(self.above, part.above)
+        return _Product((*above[:place], value, *above[place:]), _less(self.below, part.below), self.sign)
+
+    @property
+    def body(self) -> Expr:
+        return fraction(self.above, self.below)
+
+    @property
+    def signed(self) -> tuple[Expr, int]:
+        return self.body, self.sign
+
+
+def _both(some: Sequence[Expr], others: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Those of `some` that `others` have, too."""
+    return _less(some, _less(some, others))
+
+
+def _less(some: Sequence[Expr], others: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Those of `some` that are left when `others` are taken away."""
+    left = list(some)
+    for f in others:
+        if f in left:
+            left.remove(f)
+    return tuple(left)
+
+
+def products_once(function: Function, own: Collection[str], sharing: Collection[str]) -> Function:
+    """The function with such products computed before those of `own` that have them. Those of `sharing` are left: long
+    ones, which share what they compute already."""
+    search = _Search(function, own, sharing)
+    while search.found():
+        pass
+    if search.statements == [*function.statements]:
+        return function
+    return replace(function, tensors=tuple(search.table.values()), statements=tuple(search.statements))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A product in common: what it spares, the statements that have it, and one of them that is nothing else."""
+
+    spared: int
+    part: _Product
+    places: tuple[int, ...]
+    alone: int | None
+
+
+class _Search:
+    """The equations of a function, and what those of gradients have in common."""
+
+    def __init__(self, function: Function, own: Collection[str], sharing: Collection[str]) -> None:
+        self.table, self.statements = dict(function.table), list(function.statements)
+        self._names, self._loops = Names(names_of(function)), recurrent(function.statements)
+        self._mine = {e.target for e in function.statements if e.target in own} - self._loops - {*sharing}
+        self._writers = by_target(function.statements)
+        self._bounds: dict[Expr, bool] = {}  # whether the value of a node is never large
+
+    @cached_property
+    def _bounded(self) -> set[str]:
+        """The tensors whose elements are never large; a cotangent is taken to be about 1."""
+        found = self.__dict__["_bounded"] = {t.name for t in self.table.values() if t.role == Role.SEED}
+        for e in self.statements:
+            alone = e.target not in self._loops and len(self._writers[e.target]) == 1
+            if alone and e.reduce == "none" and self._is_bounded(e.body):
+                found.add(e.target)
+        return found
+
+    def found(self) -> bool:
+        """Whether something has been found; it is taken then: what spares most first, each equation changed once."""
+        changed: set[int] = set()
+        before: dict[int, list[Equation]] = {}
+        new: list[Equation | None] = [*self.statements]
+        for f in sorted(self._candidates(), key=lambda f: -f.spared):
+            if changed.isdisjoint(f.places):
+                changed |= {*f.places}
+                first = min(k for k in f.places if k != f.alone)
+                e, element = self._computed(f, first)
+                for k in f.places:
+                    o = self.statements[k]
+                    new[k] = o.with_body(_with_value(o.body, f.part, element))
+                if f.alone is not None:
+                    new[f.alone] = None
+                    first = min(first, f.alone)
+                before.setdefault(first, []).append(e)
+        rows = enumerate(new)
+        self.statements = [e for k, own in rows for e in (*before.get(k, ()), *([] if own is None else [own]))]
+        return bool(changed)
+
+    def _computed(self, found: _Found, first: int) -> tuple[Equation, Expr]:
+        """The equation of the product, and its element."""
+        if found.alone is not None:
+            e = self.statements[found.alone]
+            return e, ref(e.target, *e.subscripts)
+        name = self._names.new(scaled_name(found.part.above, found.part.below))
+        self.table[name], e, element = self.statements[first].part(name, found.part.body)
+        self._mine.add(name)
+        self._writers[name] = [e]
+        if self._is_bounded(e.body):
+            self._bounded.add(name)
+        return e, element
+
+    def _candidates(self) -> list[_Found]:
+        """What is worth its line: what all have in common that have two factors in common."""
+        mine = [k for k, e in enumerate(self.statements) if e.target in self._mine and _is_open(e)]
+        groups: dict[object, list[tuple[int, _Product]]] = {}
+        for k in mine:
+            for p in _products(self.statements[k].body):
+                sides = [(f, 1) for f in dict.fromkeys(p.above)] + [(f, -1) for f in dict.fromkeys(p.below)]
+                for pair in combinations(sides, 2):
+                    groups.setdefault(frozenset(pair), []).append((k, p))
+        found: dict[Expr, tuple[_Product, Sequence[tuple[int, _Product]]]] = {}
+        for group in groups.values():
+            if len({k for k, _ in group}) > 1:
+                part = reduce(_Product.common, (p for _, p in group))
+                if part.above and part.body not in found and self._is_fit(part, group):
+                    found[part.body] = part, group
+        readers = self._readers(mine) if found else Counter()
+        worth = (self._worth(part, group, readers) for part, group in found.values())
+        return [f for f in worth if f.spared > 0]
+
+    def _readers(self, mine: Sequence[int]) -> Counter[Expr]:
+        """How many equations call each function; two for those that are not gradients."""
+        others = postorder(*(e.body for e in self.statements if e.target not in self._mine))
+        found = Counter({f: 2 for f in others if calls(f)})
+        for k in mine:
+            found.update({f for f in postorder(self.statements[k].body) if calls(f)})
+        return found
+
+    def _is_fit(self, part: _Product, group: Sequence[tuple[int, _Product]]) -> bool:
+        """Whether it may be computed first: it stays in the range of numbers, and is no array of its own that one loop
+        writes and others read, as those must that add up along other axes."""
+        inside = {*indices(part.body)}
+        boxes = [e for k, _ in group if (e := self.statements[k]).box]
+        moved = {frozenset(i for i, _ in e.reduced) & inside for e in boxes} - {frozenset()}
+        if len(moved) > 1 or boxes and not inside:
+            return False
+        return all(self._stays(part, p.without(part)) for _, p in group)
+
+    def _stays(self, part: _Product, rest: _Product) -> bool:
+        """Whether a product stays in the range when `part` of it is computed first: of what may have any size, the part
+        has one factor, and the rest no more than one, whatever its power; or the part has none."""
+        large = self._unbounded(part)
+        return not large or len(large) == 1 and len({*self._unbounded(rest)}) < 2
+
+    def _unbounded(self, some: _Product) -> list[Expr]:
+        """The factors that may have any size; of a power the base, twice."""
+        above = [f for f in some.above if not self._is_bounded(f)]
+        below = [f for f in some.below if not self._is_number(f)]
+        parts = map(base_of, (*above, *below))
+        return [b for base, exponent in parts for b in ([base] if exponent is ONE else [base, base])]
+
+    def _is_number(self, node: Expr) -> bool:
+        """Whether it is a number, a size or an option."""
+        return is_exact(node) or isinstance(node, Ref) and node.name not in self.table
+
+    def _is_bounded(self, node: Expr) -> bool:
+        """Whether its value is never large, whatever is read."""
+        return folded(node, self._bounds, self._bound)
+
+    def _bound(self, node: Expr) -> bool:
+        """The same, where what it is computed from is known."""
+        if isinstance(node, Ref):
+            return self._is_number(node) or node.name in self._bounded
+        if not isinstance(node, Apply):
+            return True
+        known = [self._bounds[a] for a in node.args]
+        if node.op == "div":
+            return known[0] and self._is_number(node.args[1])
+        if OPS[node.op].kind == "power":
+            return known[0] and is_exact(node.args[1]) and value_of(node.args[1]) > 0
+        if OPS[node.op].arithmetic or node.op == "select":
+            return all(known[node.op == "select" :])
+        return OPS[node.op].bounded
+
+    def _worth(self, part: _Product, group: Sequence[tuple[int, _Product]], readers: Mapping[Expr, int]) -> _Found:
+        """What it spares: operations, and lines that are longer or shorter."""
+        places = tuple(dict.fromkeys(k for k, _ in group))
+        element = ref("#", *indices(part.body))
+        before = [self.statements[k].body for k in places]
+        after = [_with_value(b, part, element) for b in before]
+        less = sum(map(work, before)) - sum(map(work, after)) - work(part.body)
+        alone = next((k for k, p in group if self._is_alone(k, p.without(part))), None)
+        left = [{*postorder(b)} for b in after]
+        named = [f for f in {*part.above, *part.below} if calls(f) and readers[f] > 1]
+        gone = [f for f in named if readers[f] == len(places) and not any(f in nodes for nodes in left)]
+        return _Found(less - LINE * ((alone is None) - len(gone)), part, places, alone)
+
+    def _is_alone(self, k: int, rest: _Product) -> bool:
+        """Whether a statement is nothing else than the product, of which `rest` is left."""
+        e, tensor = self.statements[k], self.table[self.statements[k].target]
+        own = tensor.role == Role.LOCAL and e.fills(tensor) and len(self._writers[e.target]) == 1
+        return own and e.reduce == "none" and not (rest.above or rest.below) and terms_of(e.body) == [(e.body, 1)]
+
+
+def _is_open(e: Equation) -> bool:
+    """Whether it is computed at all points of its box, whatever is asked."""
+    return e.plain and e.reduce in ("none", "sum") and e.matrix is None and not (e.conditions or e.when or e.guarded)
+
+
+def _products(body: Expr) -> list[_Product]:
+    """The terms, those of a sum that is multiplied one by one."""
+    return [p for closed, opened in _terms(body) for p in (opened or [closed])]
+
+
+def _terms(body: Expr) -> Iterator[tuple[_Product, list[_Product]]]:
+    """The terms; and of each with a sum of products in it, that multiplied out: no term of the sum is exact, which
+    would lose digits where terms cancel."""
+    for term, sign in terms_of(body):
+        above, below, own = signed_factors(term)
+        closed = _Product(tuple(above), tuple(below), sign * own)
+        sums = [f for f in above if operator(f) in ("add", "sub")]
+        inner = [(*signed_factors(t), s) for t, s in terms_of(sums[0])] if len(sums) == 1 else []
+        if any(sum(not is_exact(f) for f in (*a, *b)) < 2 for a, b, _, _ in inner):
+            inner = []
+        rest = _less(above, sums)
+        yield closed, [_Product((*rest, *a), (*below, *b), closed.sign * s * t) for a, b, s, t in inner]
+
+
+def _with_value(body: Expr, part: _Product, value: Expr) -> Expr:
+    """`body` with `value` for the product, in each term that has its factors."""
+    found, changed = list[tuple[Expr, int]](), False
+    for closed, opened in _terms(body):
+        rows = opened if not closed.holds(part) and any(p.holds(part) for p in opened) else [closed]
+        changed = changed or any(p.holds(part) for p in rows)
+        found += [(p.with_value(part, value) if p.holds(part) else p).signed for p in rows]
+    return signed_total(found) if changed else body
