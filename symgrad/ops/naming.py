@@ -35,8 +35,8 @@ def scaled_name(above: Sequence[Expr], below: Sequence[Expr]) -> str:
     if words and others:
         words.append("times")
     words += others
-    if below:
-        words += ["over", *map(short, below)]
+    if under := [short(f) for f in below if not is_exact(f)]:
+        words += ["over", *under]
     name = "_".join(words)
     return name if len(name) <= LONGEST else "scaled_grad" if cotangents else "factor"
 

@@ -28,7 +28,7 @@ from ..expr import (
     values,
     with_args,
 )
-from ..ir import Derivative, Function
+from ..ir import Derivative, Equation, Function
 from ..numerics.removable import Filled
 from ..numerics.taylor import X
 from ..ops import OPS, calls
@@ -45,6 +45,7 @@ from .results import by_result
 from .reuse import with_reuse
 from .singular import filled_quotients, filled_sums
 from .sums import written_alike
+from .twins import Twins
 
 HUGE = const(2**1000)  # doubles end at 2**1024: nearer to that, what is computed from a result leaves the range
 
@@ -78,7 +79,34 @@ def with_cancelled(
     statements, changed = [], False
     nothing = set[str]()  # gradients that turn out to be 0 everywhere
     signed, searched = signs(), dict[object, tuple[Expr, int]]()  # what is equal but for its sign has one form
+    input_of, twins = {gradient: name for name, gradient in derivative.gradients}, Twins(signed)
     computed: dict[Expr, None] = {}  # what calls a function in a gradient: it costs nothing in those that follow
+
+    def best_of(e: Equation, form: Expr, body: Expr, shared: Collection[Expr], told: Given) -> Expr:
+        """The form of `body`, `form` in terms of inputs, that loses fewest bits."""
+        best = _or(better(body, well_scaled, shared, DERIVED, told), body)
+        if _is_filled(best):
+            quotient = transform(body, _as_quotient)
+            plain = better(quotient, well_scaled, shared, DERIVED, told)
+            if plain is not None and has_values(plain, best):
+                best = fewest((best, plain), quotient, well_scaled, shared, told)  # 2*sinh(x)
+        if nothing and (spared := inlined(transform(form, partial(_without, nothing)))) is not body:
+            best = fewest((best, spared), body, well_scaled, shared, told)
+        known_there = e.target in derivative.function.table  # else there may be something else of that name
+        other = written.body(e) if written is not None and known_there else None
+        if other is not None and other is not body:
+            forms = [best, shared_in_front(best)]
+            limits = _is_filled(best)
+            for f in dict.fromkeys((other, substitute(other, in_stable_form))):
+                again = _or(better(f, well_scaled, shared, DERIVED, told), f)
+                again = filled_quotients(function, again, numbers, f)
+                if not limits or has_values(again, best):
+                    forms.append(again)
+            best = fewest(forms, other, well_scaled, shared, told)
+        if (spread := transform(best, apart)) is not best:
+            best = fewest((spread, best), body, well_scaled, shared, told)
+        return best
+
     for e in function.statements:
         if e.target in forward or e.target in sharing or e.matrix is not None:
             statements.append(e)
@@ -104,27 +132,11 @@ def with_cancelled(
         elif of_inputs and not any(isinstance(s, Const) for n in own for s in n.subscripts):
             words = inlined.words(form)
             shared = {*words, *computed}
-            best = _or(better(body, well_scaled, shared, DERIVED, told), body)
-            if _is_filled(best):
-                quotient = transform(body, _as_quotient)
-                plain = better(quotient, well_scaled, shared, DERIVED, told)
-                if plain is not None and has_values(plain, best):
-                    best = fewest((best, plain), quotient, well_scaled, shared, told)  # 2*sinh(x)
-            if nothing and (spared := inlined(transform(form, partial(_without, nothing)))) is not body:
-                best = fewest((best, spared), body, well_scaled, shared, told)
-            known_there = e.target in derivative.function.table  # else there may be something else of that name
-            other = written.body(e) if written is not None and known_there else None
-            if other is not None and other is not body:
-                forms = [best, shared_in_front(best)]
-                limits = _is_filled(best)
-                for f in dict.fromkeys((other, substitute(other, in_stable_form))):
-                    again = _or(better(f, well_scaled, shared, DERIVED, told), f)
-                    again = filled_quotients(function, again, numbers, f)
-                    if not limits or has_values(again, best):
-                        forms.append(again)
-                best = fewest(forms, other, well_scaled, shared, told)
-            if (spread := transform(best, apart)) is not best:
-                best = fewest((spread, best), body, well_scaled, shared, told)
+            own_input = input_of.get(e.target, "")
+            best = twins.form(own_input, body, told)
+            if best is None:
+                best = best_of(e, form, body, shared, told)
+                twins.add(own_input, body, told, best)
             form = _in_results(best, body, results, well_scaled, shared, told)
             form = form if aside else filled_quotients(function, form, numbers, body)
             form = first if form is body else substitute(_arguments_in_front(form, given), words)

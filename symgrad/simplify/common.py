@@ -26,8 +26,10 @@ from ..expr import (
     ref,
     signed_factors,
     signed_total,
+    substitute,
     terms_of,
     value_of,
+    without_sign,
 )
 from ..expr.names import Names
 from ..ir import Equation, Function, Role, by_target, names_of, recurrent
@@ -41,35 +43,60 @@ LINE = 4  # operations that one more line spares at least, as `reuse.MANY` has i
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """Factors above and below the line, and a sign."""
+    """A product, its sign, and its factors above and below the line."""
 
+    body: Expr
+    sign: int
     above: tuple[Expr, ...]
     below: tuple[Expr, ...]
-    sign: int = 1
+
+    @classmethod
+    def of(cls, node: Expr, sign: int = 1) -> _Product:
+        above, below, own = signed_factors(node)
+        return cls(without_sign(node)[0], sign * own, tuple(above), tuple(below))
 
     def common(self, other: _Product) -> _Product:
         """The factors of both, in this order."""
-        return _Product(_both(self.above, other.above), _both(self.below, other.below))
+        above, below = _both(self.above, other.above), _both(self.below, other.below)
+        return _Product(fraction(above, below), 1, above, below)
 
     def holds(self, part: _Product) -> bool:
         return not (_less(part.above, self.above) or _less(part.below, self.below))
 
+    def is_first(self, part: _Product) -> bool:
+        """Whether the part is computed before all others."""
+        node = self.body
+        while node is not part.body and operator(node) in ("mul", "div"):
+            node = node.args[0]
+        return node is part.body
+
     def without(self, part: _Product) -> _Product:
-        return _Product(_less(self.above, part.above), _less(self.below, part.below))
+        above, below = _less(self.above, part.above), _less(self.below, part.below)
+        return _Product(fraction(above, below), self.sign, above, below)
 
-    def with_value(self, part: _Product, value: Expr) -> _Product:
-        """`value` in place of the factors that it is the product of."""
-        place = next(k for k, f in enumerate(self.above) if f in part.above)
-        above = _less(self.above, part.above)
-        return _Product((*above[:place], value, *above[place:]), _less(self.below, part.below), self.sign)
+    def with_value(self, part: _Product, value: Expr) -> Expr:
+        """`value` in place of the first of the factors that it is the product of, without the others; what is left is
+        computed in its order, which may have been chosen to stay in the range."""
+        left, placed = (list(part.above), list(part.below)), False
 
-    @property
-    def body(self) -> Expr:
-        return fraction(self.above, self.below)
+        def rest(node: Expr, turned: bool) -> Expr | None:
+            nonlocal placed
+            if node in left[turned]:
+                left[turned].remove(node)
+                if turned or placed:
+                    return None
+                placed = True
+                return value
+            if operator(node) not in ("mul", "div"):
+                return node
+            a, b = rest(node.args[0], turned), rest(node.args[1], turned != (operator(node) == "div"))
+            if operator(node) == "mul":
+                return b if a is None else a if b is None else a * b
+            return a if b is None else (ONE if a is None else a) / b
 
-    @property
-    def signed(self) -> tuple[Expr, int]:
-        return self.body, self.sign
+        found = rest(self.body, False)
+        assert found is not None
+        return found
 
 
 def _both(some: Sequence[Expr], others: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -181,8 +208,8 @@ class _Search:
         return [f for f in worth if f.spared > 0]
 
     def _readers(self, mine: Sequence[int]) -> Counter[Expr]:
-        """How many equations call each function; two for those that are not gradients."""
-        others = postorder(*(e.body for e in self.statements if e.target not in self._mine))
+        """How many equations call each function; two for what others than `mine` call."""
+        others = postorder(*(e.body for k, e in enumerate(self.statements) if k not in {*mine}))
         found = Counter({f: 2 for f in others if calls(f)})
         for k in mine:
             found.update({f for f in postorder(self.statements[k].body) if calls(f)})
@@ -196,13 +223,17 @@ class _Search:
         moved = {frozenset(i for i, _ in e.reduced) & inside for e in boxes} - {frozenset()}
         if len(moved) > 1 or boxes and not inside:
             return False
-        return all(self._stays(part, p.without(part)) for _, p in group)
+        if not any(rest.above or rest.below for rest in (p.without(part) for _, p in group)):
+            return False  # gradients that are equal have been named
+        return all(self._stays(part, p) for _, p in group)
 
-    def _stays(self, part: _Product, rest: _Product) -> bool:
-        """Whether a product stays in the range when `part` of it is computed first: of what may have any size, the part
-        has one factor, and the rest no more than one, whatever its power; or the part has none."""
+    def _stays(self, part: _Product, whole: _Product) -> bool:
+        """Whether a product stays in the range when `part` of it is computed first: it is so anyway; or of what may
+        have any size, the part has one factor, and the rest no more than one, whatever its power; or it has none."""
+        if whole.is_first(part):
+            return True
         large = self._unbounded(part)
-        return not large or len(large) == 1 and len({*self._unbounded(rest)}) < 2
+        return not large or len(large) == 1 and len({*self._unbounded(whole.without(part))}) < 2
 
     def _unbounded(self, some: _Product) -> list[Expr]:
         """The factors that may have any size; of a power the base, twice."""
@@ -260,22 +291,20 @@ def _is_open(e: Equation) -> bool:
 
 
 def _products(body: Expr) -> list[_Product]:
-    """The terms, those of a sum that is multiplied one by one."""
-    return [p for closed, opened in _terms(body) for p in (opened or [closed])]
+    """The terms, and those of a sum that is multiplied one by one."""
+    return [p for closed, opened in _terms(body) for p in (closed, *opened)]
 
 
 def _terms(body: Expr) -> Iterator[tuple[_Product, list[_Product]]]:
     """The terms; and of each with a sum of products in it, that multiplied out: no term of the sum is exact, which
     would lose digits where terms cancel."""
     for term, sign in terms_of(body):
-        above, below, own = signed_factors(term)
-        closed = _Product(tuple(above), tuple(below), sign * own)
-        sums = [f for f in above if operator(f) in ("add", "sub")]
-        inner = [(*signed_factors(t), s) for t, s in terms_of(sums[0])] if len(sums) == 1 else []
-        if any(sum(not is_exact(f) for f in (*a, *b)) < 2 for a, b, _, _ in inner):
+        closed = _Product.of(term, sign)
+        sums = [f for f in closed.above if operator(f) in ("add", "sub")]
+        inner = [(*signed_factors(t), t, s) for t, s in terms_of(sums[0])] if len(sums) == 1 else []
+        if any(sum(not is_exact(f) for f in (*a, *b)) < 2 for a, b, *_ in inner):
             inner = []
-        rest = _less(above, sums)
-        yield closed, [_Product((*rest, *a), (*below, *b), closed.sign * s * t) for a, b, s, t in inner]
+        yield closed, [_Product.of(substitute(closed.body, {sums[0]: t}), closed.sign * s) for *_, t, s in inner]
 
 
 def _with_value(body: Expr, part: _Product, value: Expr) -> Expr:
@@ -284,5 +313,5 @@ def _with_value(body: Expr, part: _Product, value: Expr) -> Expr:
     for closed, opened in _terms(body):
         rows = opened if not closed.holds(part) and any(p.holds(part) for p in opened) else [closed]
         changed = changed or any(p.holds(part) for p in rows)
-        found += [(p.with_value(part, value) if p.holds(part) else p).signed for p in rows]
+        found += [(p.with_value(part, value) if p.holds(part) else p.body, p.sign) for p in rows]
     return signed_total(found) if changed else body

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from ..expr import ZERO, Const, Expr, folded, operator
+from ..expr import ZERO, Apply, Const, Expr, folded, operator
+from ..ops import OPS
 from ..records import dataclass
 
 PRIME = 2**61 - 1  # sums are taken modulo it: that two that differ agree by chance has a probability of 1/PRIME
@@ -64,6 +65,9 @@ def signs() -> Callable[[Expr], Signed]:
             return atom(mark("select", node.args[0], sign * a.terms % PRIME, sign * b.terms % PRIME), sign)
         if isinstance(node, Const):
             return atom(mark(abs(node.value)), -1 if node.value < 0 else 1)
+        if isinstance(node, Apply):
+            parts = [(a.mark, a.sign) for a in args]
+            return atom(mark(node.op, *(sorted(parts) if OPS[node.op].commutative else parts)))
         return atom(mark(node))
 
     return partial(folded, done=done, rule=rule)
