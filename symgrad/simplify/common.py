@@ -113,10 +113,10 @@ def _less(some: Sequence[Expr], others: Sequence[Expr]) -> tuple[Expr, ...]:
     return tuple(left)
 
 
-def products_once(function: Function, own: Collection[str], sharing: Collection[str]) -> Function:
-    """The function with such products computed before those of `own` that have them. Those of `sharing` are left: long
-    ones, which share what they compute already."""
-    search = _Search(function, own, sharing)
+def products_once(function: Function, own: Collection[str]) -> Function:
+    """The function with such products computed before those of `own` that have them: gradients that do not share long
+    formulas already, of which a part would be computed twice."""
+    search = _Search(function, own)
     while search.found():
         pass
     if search.statements == [*function.statements]:
@@ -137,10 +137,10 @@ class _Found:
 class _Search:
     """The equations of a function, and what those of gradients have in common."""
 
-    def __init__(self, function: Function, own: Collection[str], sharing: Collection[str]) -> None:
+    def __init__(self, function: Function, own: Collection[str]) -> None:
         self.table, self.statements = dict(function.table), list(function.statements)
         self._names, self._loops = Names(names_of(function)), recurrent(function.statements)
-        self._mine = {e.target for e in function.statements if e.target in own} - self._loops - {*sharing}
+        self._mine = {*own} - self._loops
         self._writers = by_target(function.statements)
         self._bounds: dict[Expr, bool] = {}  # whether the value of a node is never large
 

@@ -107,8 +107,9 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     if derivative.kind == "vjp":
         once = gradients_once(function, {g for _, g in derivative.gradients})
         function = rewritten("equal gradients once", function, once)
-        made = {e.target for e in function.statements} - {*derivative.primal.writers}
-        function = rewritten("products in common", function, products_once(function, made, sharing))
+        made = [e for e in function.statements if e.target not in derivative.primal.writers]
+        short = {e.target for e in made} - entangled(made, LARGE)
+        function = rewritten("products in common", function, products_once(function, short))
     return replace(found, function=without_dead(function))
 
 
