@@ -11,6 +11,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
+import sympy
 from formulas import FORMULAS, LIBRARY, ROWS
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,7 @@ from symgrad.ir import show_equation, show_equations
 from symgrad.ir.signs import POSITIVE
 from symgrad.pipeline import printed
 from symgrad.simplify import STABLE, simplify, stable
+from symgrad.simplify.common import _terms
 from symgrad.simplify.opposites import signs
 from symgrad.simplify.table import SCALED, SLOPES, Identity, stable_form
 
@@ -516,6 +518,15 @@ def test_what_loses_fewer_bits_is_taken(body):
     derivative = sg.vjp(sg.parse(f"f({', '.join(inputs)}) = {body}"))
     bodies = {e.target: show(e.body) for e in derivative.function.statements}
     assert {name: bodies[name] for name in CANCELLED[body]} == CANCELLED[body]
+
+
+@pytest.mark.parametrize("beside", ["1", "cos(x*y + z*w)", "(x*y + z*w)**2", "1/(x*y + z*w)**3"])
+def test_a_sum_is_multiplied_out_where_it_is_a_factor_alone(beside):
+    (e,) = sg.parse(f"f(g, x, y, z, w) = g*(x*y + z*w)*{beside}").statements
+    ((closed, opened),) = _terms(e.body)
+    whole, *parts = (sympy.sympify(show(p.body).replace("[...]", "")) for p in (closed, *opened))
+    assert len(parts) == 2
+    assert sympy.simplify(whole - sum(parts)) == 0
 
 
 @pytest.mark.parametrize("body", ["x*y/(x**2 + y**2)", "3*exp(-2/(x*y))", "sqrt(1 + x*y)/(x + y)", "exp(x*y)/(x + y)"])

@@ -26,7 +26,6 @@ from ..expr import (
     ref,
     signed_factors,
     signed_total,
-    substitute,
     terms_of,
     value_of,
     without_sign,
@@ -301,10 +300,12 @@ def _terms(body: Expr) -> Iterator[tuple[_Product, list[_Product]]]:
     for term, sign in terms_of(body):
         closed = _Product.of(term, sign)
         sums = [f for f in closed.above if operator(f) in ("add", "sub")]
-        inner = [(*signed_factors(t), t, s) for t, s in terms_of(sums[0])] if len(sums) == 1 else []
-        if any(sum(not is_exact(f) for f in (*a, *b)) < 2 for a, b, *_ in inner):
+        inner = terms_of(sums[0]) if len(sums) == 1 else []
+        factors = [_Product.of(t) for t, _ in inner]
+        if any(sum(not is_exact(f) for f in (*p.above, *p.below)) < 2 for p in factors):
             inner = []
-        yield closed, [_Product.of(substitute(closed.body, {sums[0]: t}), closed.sign * s) for *_, t, s in inner]
+        whole = [_Product(sums[0], 1, (sums[0],), ())] if inner else []
+        yield closed, [_Product.of(closed.with_value(w, t), closed.sign * s) for w in whole for t, s in inner]
 
 
 def _with_value(body: Expr, part: _Product, value: Expr) -> Expr:
