@@ -36,8 +36,7 @@ from ..ops import OPS, calls
 from ..ops.naming import scaled_name
 from ..records import dataclass, replace
 from .products import work
-
-LINE = 4  # operations that one more line spares at least, as `reuse.MANY` has it
+from .reuse import MANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +274,7 @@ class _Search:
         left = [{*postorder(b)} for b in after]
         named = [f for f in {*part.above, *part.below} if calls(f) and readers[f] > 1]
         gone = [f for f in named if readers[f] == len(places) and not any(f in nodes for nodes in left)]
-        return _Found(less - LINE * ((alone is None) - len(gone)), part, places, alone)
+        return _Found(less - MANY * ((alone is None) - len(gone)), part, places, alone)
 
     def _is_alone(self, k: int, rest: _Product) -> bool:
         """Whether a statement is nothing else than the product, of which `rest` is left."""

@@ -230,7 +230,7 @@ def cases_once(statements: Iterable[Equation]) -> list[Equation]:
     return found
 
 
-MANY = 4  # operations that a local of equal gradients spares at least: a product of three may stand there twice
+MANY = 4  # operations that one more local spares at least: a product of three may stand there twice
 
 
 def gradients_once(function: Function, gradients: Collection[str]) -> Function:
