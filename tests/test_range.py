@@ -100,6 +100,23 @@ def test_a_value_that_is_a_number_is_one(text):
     np.testing.assert_allclose(found, [*VALUES[text].values()], rtol=1e-8, atol=1e-300)
 
 
+# values that are 0 in floating point where the slope of their logarithm is infinite
+GONE = {
+    "weibull(x, k, l) = k/l*(x/l)**(k - 1)*exp(-(x/l)**k) for x > 0, k > 0, l > 0": (1e3, 100.0, 1e-3),
+    "f(x, n) = exp(-x**n) for x > 0": (10.0, 400.0),
+    "gompertz(x, b) = b*exp(b*x - exp(b*x)) for b > 0, x > 0": (100.0, 10.0),
+}
+
+
+@pytest.mark.parametrize("text", GONE)
+@pytest.mark.parametrize("to", ["numpy", "c"])
+def test_the_slope_of_what_is_gone_is_0(text, to):
+    f = sg.load(sg.parse(text), to=to, check=False)
+    with np.errstate(all="ignore"):
+        out, saved = f.forward(*map(np.float64, GONE[text]))
+        assert [float(x) for x in (out, *f.backward(saved, np.float64(1)))] == [0.0] * (1 + len(GONE[text]))
+
+
 @pytest.mark.parametrize("text", [t for t in LENGTHS if "/" not in t])
 def test_at_a_guard_the_gradient_is_what_it_was(text):
     """The form has been changed; the guard of the operator's row still stands, at the origin and on the axes."""

@@ -300,13 +300,31 @@ where(m[i], grad_output * (2 * x[i] + 1) / count_out, -grad_output / count_out),
     """,
     # what one gradient computes, the next ones have
     "growth(t, K, Q, B) = K/(1 + Q*exp(-B*t)) for Q > 0": """
-        grad_t[...] = grad_output[...] * Q[...] / (exp(B[...] * t[...]) + Q[...]) / (1 + Q[...] * exp(-B[...] \
-* t[...])) * K[...] * B[...]
+        grad_t[...] = grad_output[...] * out[...] * B[...] / (1 + exp(B[...] * t[...]) / Q[...])
         grad_K[...] = grad_output[...] / (1 + Q[...] * exp(-B[...] * t[...]))
-        grad_Q[...] = -grad_output[...] * K[...] / (1 + Q[...] * exp(-B[...] * t[...])) / (exp(B[...] * t[...]) \
-+ Q[...])
-        grad_B[...] = grad_output[...] * Q[...] / (exp(B[...] * t[...]) + Q[...]) / (1 + Q[...] * exp(-B[...] \
-* t[...])) * K[...] * t[...]
+        grad_Q[...] = -grad_output[...] * out[...] / (exp(B[...] * t[...]) + Q[...])
+        grad_B[...] = grad_output[...] * out[...] * t[...] / (1 + exp(B[...] * t[...]) / Q[...])
+    """,
+    # the value times the slope of its logarithm; 0 where the value is, if that slope may be infinite there
+    "gamma_pdf(x, a, b) = b**a*x**(a - 1)*exp(-b*x)/gamma(a) for x > 0, a > 0, b > 0": """
+        grad_x[...] = grad_output[...] * out[...] * ((a[...] - 1) / x[...] - b[...])
+        grad_a[...] = grad_output[...] * out[...] * (log(b[...]) - digamma(a[...]) + log(x[...]))
+        grad_b[...] = grad_output[...] * out[...] * (a[...] / b[...] - x[...])
+    """,
+    "weibull(x, k, l) = k/l*(x/l)**(k - 1)*exp(-(x/l)**k) for x > 0, k > 0, l > 0": """
+        grad_x[...] = grad_output[...] * multiply_no_nan((-1 - expm1(k[...] * log_ratio(x[...], l[...])) * k[...]) \
+/ x[...], out[...])
+        grad_k[...] = grad_output[...] * multiply_no_nan(1 / k[...] - log_ratio(x[...], l[...]) * expm1(k[...] \
+* log_ratio(x[...], l[...])), out[...])
+        grad_l[...] = grad_output[...] * multiply_no_nan(k[...] * expm1(k[...] * log_ratio(x[...], l[...])) \
+/ l[...], out[...])
+    """,
+    "cobb(K, L, A, a, b) = A*K**a*L**b for K > 0, L > 0": """
+        grad_K[...] = grad_output[...] * out[...] * a[...] / K[...]
+        grad_L[...] = grad_output[...] * out[...] * b[...] / L[...]
+        grad_A[...] = grad_output[...] * K[...]**a[...] * L[...]**b[...]
+        grad_a[...] = grad_output[...] * out[...] * log(K[...])
+        grad_b[...] = grad_output[...] * out[...] * log(L[...])
     """,
     "root(a, b, c) = (-b + sqrt(b**2 - 4*a*c))/(2*a)": """
         grad_over_root_b[...] = grad_output[...] / root_b[...]
@@ -475,7 +493,9 @@ CANCELLED = {
 / where(x[...] + (x[...] - 1)**2 == 0, 1, x[...] + (x[...] - 1)**2)"
     },
     "atan2(sinh(s), cos(x))": {"grad_x": "grad_output[...] * inversion(sinh(s[...]), cos(x[...])) * sin(x[...])"},
-    "s/sqrt(s**2 + x**2)": {"grad_x": "-grad_output[...] * x[...] * inversion(s[...], x[...]) / hypot(s[...], x[...])"},
+    "s/sqrt(s**2 + x**2)": {
+        "grad_x": "-grad_output[...] * out[...] * x[...] / hypot(s[...], x[...]) / hypot(s[...], x[...])"
+    },
     "sqrt(k**2 + s**2 - 2*k*s*cos(x))": {
         "grad_k": "grad_over_out[...] * (k[...] - s[...] + 2 * s[...] * sin(x[...] / 2)**2)",
         "grad_x": "grad_over_out[...] * s[...] * k[...] * sin(x[...])",

@@ -75,7 +75,7 @@ def reverse(
         for argument, partial in _through(node, slopes):
             if partial is None or isinstance(argument, (Const, Index)):
                 continue
-            partial = _with_value(partial, divisors)
+            partial = with_value(partial, divisors)
             bare, negative = without_sign(partial)
             if operator(bare) == "div" and bare.args[0] is node:  # of a/b, the slope in b is -1/b times what is there
                 below = ONE / bare.args[1]
@@ -97,7 +97,7 @@ def _through(node: Apply, slopes: Sequence[Expr | None]) -> Iterator[tuple[Expr,
         yield argument, slope
 
 
-def _with_value(slope: Expr, divisors: Container[Expr]) -> Expr:
+def with_value(slope: Expr, divisors: Container[Expr]) -> Expr:
     """A slope without what it is where something is 0 that cannot be: no divisor is, where the result has a value."""
     while isinstance(slope, Apply) and slope.op == "select" and _never(slope.args[0], divisors):
         slope = slope.args[2]

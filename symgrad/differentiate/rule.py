@@ -36,6 +36,7 @@ from ..expr import (
     Ref,
     apply,
     conjunction,
+    factors,
     indices,
     is_short,
     postorder,
@@ -53,6 +54,7 @@ from ..ir import (
     Equation,
     Function,
     Role,
+    Signs,
     When,
     alive,
     may_be_steep,
@@ -62,6 +64,7 @@ from ..ir import (
     slopes_needed,
     unconditional,
 )
+from ..ir.signs import POSITIVE, is_in
 from ..ops.row import unguarded
 from ..records import replace
 from .chain import condition_of, reverse, slopes, times
@@ -69,6 +72,7 @@ from .joint import Joint
 from .matrices import cotangents
 from .neighbours import is_choice_by_equality, with_neighbours
 from .norms import Norms
+from .rates import by_value
 
 
 def differentiate(function: Function, inputs: Sequence[str] = ()) -> Derivative:
@@ -114,6 +118,7 @@ class Sweep(Joint):
         pairs = list(zip(function.statements, smooth.statements, strict=True))
         self.bodies = {e: other.body for e, other in pairs}
         self.norms = Norms(function)
+        self.signs = Signs(function)
         self.at_times = needed_at_times(smooth)
         found = slopes_needed(smooth)
         self.needed = {e: found[other] for e, other in pairs if other in found}
@@ -198,10 +203,26 @@ class Sweep(Joint):
             contribute(element, adjoint)
             return self._seed(own[element])
 
-        roots = [(r, ZERO) if (r := ref(e.target, *e.subscripts)) in read else (self.bodies[e], g) for e, g in seeded]
+        roots: list[tuple[Expr, Expr]] = []
+        for e, g in seeded:
+            r = ref(e.target, *e.subscripts)
+            roots += [(r, ZERO)] if r in read else self._roots(e, g)
         computed: dict[Expr, Expr] = {r: self.bodies[own[r]] for r in own if r in read}
         for element, adjoint in reverse(roots, computed, passed, self.norms.partials):
             contribute(element, adjoint)
+
+    def _roots(self, e: Equation, g: Expr) -> list[tuple[Expr, Expr]]:
+        """What an equation is computed from, with cotangents: its body, or the parts of a product."""
+        body = self.bodies[e]
+        if self.primal.stabilize and e.target in self.function.elementwise:
+            found = by_value(body, ref(e.target, *e.subscripts), g, self._is_positive)
+            if found is not None:
+                return found
+        return [(body, g)]
+
+    def _is_positive(self, node: Expr) -> bool:
+        """Whether it is above 0 wherever it is computed, all that a product is made of if it is one."""
+        return all(is_in(self.signs(f), POSITIVE) for side in factors(node) for f in side)
 
     def _domain(self, e: Equation) -> Expr | None:
         """Where the adjoint of an equation is: where that is, and its cotangent may be other than 0."""

@@ -50,6 +50,11 @@ _LOG_RATIO = Helper(
     ),
     ("x", "y"),
 )
+_MULTIPLY_NO_NAN = Helper(
+    "x * y, and 0 where y is 0, also where x is infinite or NaN.",
+    (("result", select(apply("eq", _y, 0), ZERO, _x * _y)),),
+    ("x", "y"),
+)
 _apart, _square, _part = map(ref, ("apart", "square", "part"))
 # of log((1 + x)/(1 - x)) = 2*x*(1 + x**2*series)
 _LOGARITHM = Polynomial(_square, *(tuple(1 / k for k in range(most, 2, -2)) for most in (29, 13)))
@@ -147,6 +152,10 @@ ELEMENTARY: tuple[Op, ...] = (
        lambda x, y: sympy.log(x / y), spell=everywhere("log_ratio"), helper=_LOG_RATIO,
        domain="x / y > 0", inside=(1, 1), series=False,
        ball=lambda x, y: (x / y).log()),
+    # a factor that is 0 in floating point decides, as in TensorFlow
+    Op("multiply_no_nan", 2, real(lambda x, y: x * y if y else mp.zero), lambda x, y, result: (y, x),
+       lambda x, y: x * y, spell=everywhere("multiply_no_nan"), helper=_MULTIPLY_NO_NAN, series=False,
+       ball=lambda x, y: x * y),
     # what is left of x*log(x / y) beyond its tangent at x = y
     Op("bd0", 2, real(lambda x, y: x * log(x / y) - x + y),
        lambda x, y, result: (apply("log_ratio", x, y), (y - x) / y),

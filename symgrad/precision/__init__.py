@@ -15,3 +15,4 @@ from .measure import has_values as has_values
 from .search import better as better
 from .search import fewest as fewest
 from .search import operations as operations
+from .search import saves as saves

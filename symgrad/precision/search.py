@@ -117,20 +117,15 @@ def fewest(
     """That of several forms of `written` that loses fewest bits; the first where none is better, nor nearly as good and
     shorter, or nothing tells. One of half the length may lose a bit more. The `dear` one must save so many bits
     more."""
-    leaves = tuple(n for n in values(written) if isinstance(n, Ref))
-    first = forms[0]
-    if not known(written) or operations(written) > 3 * LARGE:
-        return first
-    forms = [f for f in forms if all(n in leaves for n in values(f) if isinstance(n, Ref))]
-    if not forms:
-        return first  # a local that is not written out, whose value nothing tells
+    leaves = {n for n in values(written) if isinstance(n, Ref)}
+    # a local that is not written out has a value that nothing tells
+    forms = [f for f in forms if all(n in leaves for n in values(f) if isinstance(n, Ref))] or [*forms[:1]]
     first = forms[0]
     with np.errstate(all="ignore"):
-        sample = Sample(written, leaves, well_scaled, given)
-        if not sample.kinds:
+        search = _measured(written, well_scaled, shared, given)
+        if search is None or len(forms) < 2:
             return first
-        search = _Search(written, sample, well_scaled, frozenset(shared) - {*leaves})
-        costs = [search.price(sample.lost(f), f) for f in forms]
+        costs = [search.costs(f) for f in forms]
         if dear is not None:
             costs = [cost + dear[1] * (f is dear[0]) for cost, f in zip(costs, forms, strict=True)]
         lengths = [operations(f, search.free) for f in forms]
@@ -139,6 +134,31 @@ def fewest(
     short = (k for k, cost in enumerate(costs) if 2 * lengths[k] <= lengths[best] and cost <= costs[best] + GAIN)
     best = min(short, key=lambda k: (lengths[k], costs[k]), default=best)
     return forms[best] if lengths[best] < lengths[0] or costs[best] < costs[0] - BETTER else first
+
+
+def saves(
+    form: Expr,
+    other: Expr,
+    written: Expr,
+    well_scaled: frozenset[str] = frozenset(),
+    shared: Collection[Expr] = (),
+    given: Given = (),
+) -> bool:
+    """Whether a form of `written` saves a bit where people have numbers: not for the ends of the range alone."""
+    with np.errstate(all="ignore"):
+        search = _measured(written, well_scaled, shared, given)
+        return search is not None and search.cost_in_range(form) < search.cost_in_range(other) - GAIN
+
+
+def _measured(
+    written: Expr, well_scaled: frozenset[str], shared: Collection[Expr], given: Given
+) -> _Search | None:
+    """What measures forms of `written`; None where nothing tells its value."""
+    if not known(written) or operations(written) > 3 * LARGE:
+        return None
+    leaves = tuple(n for n in values(written) if isinstance(n, Ref))
+    sample = Sample(written, leaves, well_scaled, given)
+    return _Search(written, sample, well_scaled, frozenset(shared) - {*leaves}) if sample.kinds else None
 
 
 def _may_lose(nodes: Sequence[Expr]) -> bool:

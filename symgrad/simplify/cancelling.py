@@ -8,7 +8,8 @@ reduction gives is as wrong as it is anyway, and the components of a vector belo
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import truediv
 
 from ..expr import (
     ZERO,
@@ -19,22 +20,26 @@ from ..expr import (
     Ref,
     apply,
     const,
+    factors,
+    fraction,
     is_short,
     operator,
     operators,
+    product,
     ref,
     substitute,
     transform,
     values,
     with_args,
+    without_sign,
 )
 from ..ir import Derivative, Equation, Function
 from ..numerics.removable import Filled
 from ..numerics.taylor import X
 from ..ops import OPS, calls
-from ..precision import Given, better, fewest, has_values
-from ..precision.orders import differences_first
-from ..precision.search import DERIVED
+from ..precision import Given, better, fewest, has_values, saves
+from ..precision.orders import differences_first, unrolled
+from ..precision.search import DERIVED, GAIN
 from ..records import replace
 from .domain import told_of
 from .inlined import Inlined
@@ -105,7 +110,33 @@ def with_cancelled(
             best = fewest(forms, other, well_scaled, shared, told)
         if (spread := transform(best, apart)) is not best:
             best = fewest((spread, best), body, well_scaled, shared, told)
+        if spoken := by_value(form, shared, told):
+            plain, in_turn, safe = spoken
+            found = fewest((plain, in_turn, best), body, well_scaled, shared, told, dear=(best, GAIN))
+            if found is not best or best is plain:
+                return safe if saves(safe, found, body, well_scaled, shared, told) else found
+            return fewest((best, safe), body, well_scaled, shared, told)
         return best
+
+    def by_value(form: Expr, shared: Collection[Expr], told: Given) -> list[Expr]:
+        """A gradient that is a multiple of a value of forward, with what that is multiplied with in the form that loses
+        fewest bits: it is as good as the value then. The last is 0 where the value is, whatever the rest is."""
+        values_read = {n for n in values(form) if isinstance(n, Ref) and n.name in forward}
+        bare, negative = without_sign(shared_in_front(form, {*seeds, *values_read}) if values_read else form)
+        above, below = factors(bare)
+        own = [f for f in above if f in values_read]
+        if len(own) != 1:
+            return []
+        (value,) = own
+        seed = [f for f in above if f in seeds]
+        rest = inlined(fraction([f for f in above if f is not value and f not in seed], below))
+        found, turned = without_sign(_or(better(rest, well_scaled, shared, DERIVED, told), rest))
+        above, below = factors(found)
+        numbers = [f for f in above if isinstance(f, Const)]
+        over = [*numbers, *seed, inlined(value), *(f for f in above if f not in numbers)]
+        in_turn = reduce(truediv, unrolled(below), product(over))
+        safe = product([*seed, apply("multiply_no_nan", found, inlined(value))])
+        return [-f if negative is not turned else f for f in (fraction(over, below), in_turn, safe)]
 
     for e in function.statements:
         if e.target in forward or e.target in sharing or e.matrix is not None:
