@@ -319,6 +319,17 @@ where(m[i], grad_output * (2 * x[i] + 1) / count_out, -grad_output / count_out),
         grad_l[...] = grad_output[...] * multiply_no_nan(k[...] * expm1(k[...] * log_ratio(x[...], l[...])) \
 / l[...], out[...])
     """,
+    "f(x, y) = 3*x*exp_below(x, y) for x < 0, y > 1": """
+        grad_x[...] = 3 * grad_output[...] * (x[...] + 1) * exp_below(x[...], y[...])
+        grad_y[...] = -grad_output[...] * out[...]
+    """,
+    "f(x, a, b) = x**a*exp(-b*x)*b": """
+        grad_x[...] = where(a[...] == 0, 0, grad_output[...] * a[...] * b[...] * exp(-b[...] * x[...]) \
+* x[...]**(a[...] - 1)) - grad_output[...] * b[...] * out[...]
+        grad_a[...] = where(x[...] == 0 and a[...] >= 0, 0, grad_output[...] * b[...] * exp(a[...] \
+* log(x[...]) - b[...] * x[...]) * log(x[...]))
+        grad_b[...] = -grad_output[...] * x[...]**a[...] * (x[...] * b[...] - 1) * exp(-b[...] * x[...])
+    """,
     "cobb(K, L, A, a, b) = A*K**a*L**b for K > 0, L > 0": """
         grad_K[...] = grad_output[...] * out[...] * a[...] / K[...]
         grad_L[...] = grad_output[...] * out[...] * b[...] / L[...]

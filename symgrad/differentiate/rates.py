@@ -6,11 +6,25 @@ the slope of log(y), times y. A factor that may be 0 keeps its own slope, times 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from ..expr import HALF, ONE, Apply, Expr, base_of, factors, fraction, operator, product, refs, without_sign
+from ..expr import (
+    HALF,
+    ONE,
+    ZERO,
+    Apply,
+    Expr,
+    base_of,
+    factors,
+    fraction,
+    operator,
+    product,
+    refs,
+    substitute,
+    without_sign,
+)
 from ..ops import OPS
-from .chain import partials_of, with_value
+from .chain import partials_of, times, with_value
 
 Roots = list[tuple[Expr, Expr]]  # expressions, and their cotangents
 
@@ -31,16 +45,25 @@ def by_value(body: Expr, value: Expr, g: Expr, positive: Callable[[Expr], bool])
         return None
     if len(steep) == 1 and all(operator(f) == "pow" for f in steep):
         return None  # n*x**(n - 1) is what one knows
-    if any(operator(f) == "pow" and refs(f.args[1]) and f not in steep for f in both):
-        return None  # whose base may be 0
-    known = {f for f in above if f in steep or not refs(f) or positive(f) and _shares(f, both)}
-    own = [f for f in above if f not in known]
+    uncertain = [f for f in both if isinstance(f, Apply) and f.op == "pow" and refs(f.args[1]) and f not in steep]
+    if not {*uncertain}.isdisjoint(below):
+        return None  # divided by a power of what may be 0
+    known = {f for f in above if f in steep or not refs(f) or positive(f) and _shares(f, both)} - {*uncertain}
     whole = g * value
     roots = [(part, rate) for f in above if f in known for part, rate in _rates(f, whole, positive)]
     roots += [(part, -rate) for f in below for part, rate in _rates(f, whole, positive)]
-    if own:
-        rest = g * fraction([f for f in above if f in known], below)
-        roots.append((product(own), -rest if negative else rest))
+
+    def beside(some: Collection[Expr]) -> Expr:
+        """The cotangent of some of the factors above: times the others."""
+        rest = g * fraction([f for f in above if f not in some], below)
+        return -rest if negative else rest
+
+    for f in uncertain:
+        by_base, by_exponent = (ZERO if slope is None else slope for slope in partials_of(f))
+        roots.append((f.args[0], times(beside({f}), by_base)))
+        roots.append((f.args[1], times(whole, substitute(by_exponent, {f: ONE}))))
+    if own := {f: None for f in above if f not in known and f not in uncertain}:
+        roots.append((product(own), beside(own)))
     return roots
 
 
@@ -59,11 +82,13 @@ def _multiples(f: Expr, positive: Callable[[Expr], bool]) -> dict[Expr, Expr]:
     never_zero = {a for a in f.args if positive(a)}
     found: dict[Expr, Expr] = {}
     for argument, slope in zip(f.args, partials_of(f), strict=False):
-        above, below = factors(with_value(slope, never_zero)) if slope is not None and refs(argument) else ([], [])
-        if f in above:
+        slope, negative = without_sign(ZERO if slope is None else with_value(slope, never_zero))
+        above, below = factors(slope)
+        if f in above and refs(argument):
             above.remove(f)
-            found[argument] = fraction(above, below)
-    return found
+            found[argument] = -fraction(above, below) if negative else fraction(above, below)
+    whole = operator(f) == "pow" or all(a in found for a in f.args if refs(a))
+    return found if whole else {}
 
 
 def _rates(f: Expr, whole: Expr, positive: Callable[[Expr], bool]) -> Iterator[tuple[Expr, Expr]]:
