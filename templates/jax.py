@@ -81,8 +81,20 @@ def _expm(a):
 
 
 def _hurwitz(s, x):
-    """Return the zeta function of Hurwitz; that of JAX is NaN where x is infinite."""
-    return jnp.where(x == jnp.inf, 0, jax.scipy.special.zeta(s, x))
+    """Return the zeta function of Hurwitz, the sum of 1/(x + k)**s.
+
+    That of JAX is 0, or NaN, where x is huge, and another number where it is negative:
+    there, with a whole s, it is the sum over all integers, without those below x.
+    """
+
+    def right(x):
+        x = jnp.where(x > 0, x, 1)
+        return jnp.where(x > 2.0**60, x ** (1 - s) / (s - 1), jax.scipy.special.zeta(s, x))
+
+    near = x - jnp.round(x)
+    sign = 1 - 2 * (s % 2)
+    left = near**-s + right(1 + near) + sign * (right(1 - near) - right(1 - x))
+    return jnp.where(x > 0, right(x), left)
 
 
 def _ndtr(x):

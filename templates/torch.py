@@ -74,8 +74,8 @@ def _in_range(places, extent, name, bounds, asked=True):
 
 
 def _hurwitz(s, x):
-    """Return the zeta function of Hurwitz; that of torch is NaN where x is infinite."""
-    return torch.where(x == math.inf, 0, torch.special.zeta(s, x))
+    """Return the zeta function of Hurwitz; that of torch is 0, or NaN, where x is huge."""
+    return torch.where(x > 2.0**60, x ** (1 - s) / (s - 1), torch.special.zeta(s, x))
 
 
 def _in_domain(values, inside, name, domain):

@@ -47,7 +47,7 @@ from ..source.tree import (
     joined,
 )
 from .c_domain import refusals
-from .c_expressions import operators_in, vectors_in
+from .c_expressions import helper_in, operators_in, vectors_in
 from .c_names import File
 from .c_print import INSTRUCTIONS, LIBM
 from .c_signature import Printed
@@ -139,13 +139,14 @@ def _is_of_vectors(op: str) -> bool:
         return True
     if isinstance(op, Primitive):
         return False
-    if not isinstance(op, Filled) and row.helper is None:
+    helper = helper_in(row)
+    if not isinstance(op, Filled) and helper is None:
         return row.spell.get("c", op) not in LIBM - INSTRUCTIONS
-    if row.helper is not None and any(not isinstance(e, Expr) for _, e in row.helper.lines):
+    if helper is not None and any(not isinstance(e, Expr) for _, e in helper.lines):
         return False  # a loop over coefficients
     key = vectors_in(op)
     for inner in operators_in(op):
-        if inner.helper is not None:
+        if helper_in(inner) is not None:
             vectors = vectors_in(inner.name) in (None, LOOPS) and _is_of_vectors(inner.name)
         else:
             vectors = key in inner.spell or inner.spell.get("c", inner.name) not in LIBM - INSTRUCTIONS

@@ -36,7 +36,7 @@ from ..expr.sizes import never_negative
 from ..expr.text import decimal
 from ..ir import Dtype
 from ..numerics.removable import Filled
-from ..ops import OPS, Op, in_others
+from ..ops import OPS, Helper, Op, in_others
 from ..ops.primitive import Primitive
 from ..plan.loops import FULL_AXIS
 from ..plan.loops.integers import sides
@@ -67,9 +67,14 @@ def language(node: Expr) -> Expr:
     return node if found is None else transform(found, language)
 
 
+def helper_in(row: Op) -> Helper | None:
+    """The function of the file that stands for an operator; None where the C library has one."""
+    return None if row.spell.get("c") in LIBM else row.helper
+
+
 def operators_in(op: str) -> list[Op]:
     """The operators of which a function of the file is made that stands for one; none for another operator."""
-    helper = OPS[op].helper
+    helper = helper_in(OPS[op])
     parts = [op.formula] if isinstance(op, Filled) else [e for _, e in helper.lines] if helper is not None else []
     every = postorder(*(transform(e, language) for e in parts if isinstance(e, Expr)))
     return [OPS[n.op] for n in every if isinstance(n, Apply)]
@@ -283,7 +288,7 @@ class Expressions:
         if of_vectors is not None and refs(node):
             return Call(self._local(of_vectors), parts)
         word = row.spell.get("c", node.op)
-        if isinstance(node.op, Filled) or row.helper is not None:
+        if isinstance(node.op, Filled) or helper_in(row) is not None:
             prefix = c_vector.PREFIX * (vectors_in(node.op) in self._vector)
             return Call(self._local(prefix + word), parts)
         if word in c_special.TEXTS:

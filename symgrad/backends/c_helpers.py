@@ -39,7 +39,7 @@ from ..source.tree import (
     names_in,
 )
 from . import c_contract, c_lapack, c_sparse, c_special, c_vector, series
-from .c_expressions import Expressions, language, vectors_in
+from .c_expressions import Expressions, helper_in, language, vectors_in
 from .c_names import File
 from .helpers import formulas, steps
 from .options import Options
@@ -84,7 +84,7 @@ def local_functions(
     it calls itself."""
     words = dict.fromkeys(file.words(used))
     found = dict.fromkeys(name for program in programs for name in formulas(program))
-    rows = [*found, *(row.name for row in ROWS if row.helper is not None)]
+    rows = [*found, *(row.name for row in ROWS if helper_in(row) is not None)]
     plain = [word.removeprefix(c_vector.PREFIX) for word in words]
     of = {**{OPS[op].spell.get("c", op): op for op in rows}, **functions(plain, "c")}
     of |= {c_vector.PREFIX + word: op for word, op in of.items() if c_vector.PREFIX + word not in c_vector.TEXTS}

@@ -7,59 +7,6 @@ them in double precision, too, and calls them by a function that rounds.
 
 from __future__ import annotations
 
-_DIGAMMA = """\
-/* The logarithmic derivative of the gamma function. From 1 to 2 it is x - root, where the root is
- * taken in two parts, times a polynomial that interpolates in the points of Chebyshev; the
- * others by digamma(x) + 1/x = digamma(x + 1), by reflection (DLMF 5.5.2, 5.5.4), and from 10 on
- * by the asymptotic series (DLMF 5.11.2). */
-static double $digamma(double x)
-{
-    if (x <= 0.0) {
-        const double apart = x - rint(x);
-        if (x > -0.5) {
-            return (x == 0.0 ? 0.0 : $digamma(1.0 + x)) - 1.0 / x;
-        }
-        if (apart == 0.0) {
-            return NAN;
-        }
-        const double pi = $pi;
-        return $digamma(1.0 - x) - pi / tan(pi * apart);
-    }
-    double sum = 0.0;
-    if (x >= 10.0) {
-        const double square = 1.0 / (x * x);
-        sum = 1.0 / 12.0 - 3617.0 / 8160.0 * square;
-        sum = 691.0 / 32760.0 - square * sum;
-        sum = 1.0 / 132.0 - square * sum;
-        sum = 1.0 / 240.0 - square * sum;
-        sum = 1.0 / 252.0 - square * sum;
-        sum = 1.0 / 120.0 - square * sum;
-        sum = 1.0 / 12.0 - square * sum;
-        return log(x) - 0.5 / x - square * sum;
-    }
-    if (x < 1.0) {
-        sum = -1.0 / x;
-        x += 1.0;
-    }
-    for (; x > 2.0; x -= 1.0) {
-        sum += 1.0 / (x - 1.0);
-    }
-    static const double c[22] = {
-        -8.25512972008104e-11, 2.4765474440031764e-10, -2.889363639216111e-10,
-        8.668257373761658e-10, -3.6788868183645545e-09, 1.10370884388543e-08,
-        -3.166618072027162e-08, 9.500926192924096e-08, -2.8628755280038686e-07,
-        8.591324222417666e-07, -2.578107848270217e-06, 7.741156881253708e-06,
-        -2.325823828431376e-05, 6.995020484160625e-05, -0.00021074841215733007,
-        0.000636888028319074, -0.0019350666647832667, 0.005936795278433826,
-        -0.018550615381738605, 0.06013562106019355, -0.21181371064073026, 0.951055876031833
-    };
-    const double t = 2.0 * x - 3.0;
-    double p = 0.0;
-    for (int k = 0; k < 22; ++k) {
-        p = p * t + c[k];
-    }
-    return sum + (x - 1.4616321449683622 - 9.549995429965697e-17) * p;
-}"""
 _HURWITZ = """\
 /* The sum of 1/(x + k)**s over k = 0, 1, 2, ...: the first terms, and of the others the integral
  * with the corrections of Euler and Maclaurin (DLMF 2.10.1). Where x is negative and s an
@@ -424,7 +371,6 @@ def _of_order(text: str, **words: str) -> str:
 
 _ODD = "copysign($scaled_bessel_i(1, fabs(x)), x)"
 TEXTS: dict[str, str] = {  # each after those that it calls
-    "digamma": _DIGAMMA,
     "hurwitz": _HURWITZ,
     "erfc_inverse": _ERFC_INVERSE,
     "erfinv": _ERFINV,

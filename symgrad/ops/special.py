@@ -8,27 +8,126 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..expr import HALF, ONE, ZERO, Expr, apply, is_exact, ref, select, value_of
+from ..expr import HALF, ONE, ZERO, Expr, apply, const, is_exact, ref, select, value_of
 from ..later import mp, mpmath, sympy
 from .arb import BY_ARB, bessel_k, by_arb
-from .row import Helper, Op, cosh, everywhere, expm1, exponential, function, jump, log, nonzero, origin, real, special
+from .row import (
+    Helper,
+    Op,
+    Polynomial,
+    cosh,
+    everywhere,
+    expm1,
+    exponential,
+    function,
+    jump,
+    log,
+    nonzero,
+    origin,
+    real,
+    special,
+)
 
 _psi, _hurwitz_zeta, _besseli = (BY_ARB[name] for name in ("psi", "zeta", "besseli"))
 _pi = apply("pi")
-_size, _near, _far = map(ref, ("size", "near", "far"))
+_x, _size, _near, _far = map(ref, ("x", "size", "near", "far"))
 
 _LOG_COSH = Helper(
     "log(cosh(x)): near 0 by the square of a sinh, whose digits are kept; far out without a cosh, which overflows.",
     (
-        ("size", apply("abs", ref("x"))),
+        ("size", apply("abs", _x)),
         ("near", apply("log1p", 2 * apply("sinh", apply("minimum", _size, 1) / 2) ** 2)),
         ("far", _size + apply("log1p", apply("exp", -2 * _size)) - apply("log", 2)),
         ("result", select(apply("lt", _size, 1), _near, _far)),
     ),
 )
+
+_right, _root, _value, _whole, _below, _ratio, _p = map(
+    ref, ("right", "root", "value", "whole", "below", "ratio", "p")
+)
+_below_1 = apply("lt", _size, 1)
+
+_GAMMA = Helper(
+    "the gamma function, within 8 units in the last place: sqrt(x)*(x/e)**-x times it, where x >= 1, by its Chebyshev "
+    "expansion in t = 1 - 3/(x + 1/2), and by gamma(x + 1)/x and the reflection elsewhere.",
+    (
+        ("size", apply("abs", _x)),
+        ("right", select(_below_1, _size + 1, apply("minimum", _size, 172))),
+        ("t", 1 - 3 / (_right + HALF)),
+        (
+            "p",
+            Polynomial(
+                ref("t"),
+                (
+                    -9.892918878115689e-12, -2.256592114294594e-11, 7.22217800014046e-12, 1.816522214906844e-10,
+                    1.5910462195319592e-10, 1.3915139668898094e-09, -5.942058652211654e-09, 1.9550643749534975e-08,
+                    -1.5896257262509758e-07, 7.2290463155527e-07, -3.6785157827968495e-06, 2.1829288690503642e-05,
+                    -0.00011139409286707597, 0.0005960079095707614, -0.0036143774915779834, 0.020687470227038398,
+                    -0.10209716206559712, 2.5911490001138477,
+                ),
+                (
+                    -1.7456823e-07, 7.7839394e-07, -3.663139e-06, 2.1778693e-05, -0.000111400775, 0.00059602637,
+                    -0.0036143763, 0.020687468, -0.10209716, 2.591149,
+                ),
+            ),
+        ),
+        ("root", _right ** (_right / 2 - Fraction(1, 4)) * apply("exp", -_right / 2)),
+        ("value", _root * _p * _root),
+        ("whole", apply("rint", _size)),
+        ("sine", (1 - 2 * (_whole - 2 * apply("floor", _whole / 2))) * apply("sin", _pi * (_size - _whole))),
+        (
+            "result",
+            select(
+                apply("lt", _x, 0),
+                -_pi / (ref("sine") * select(_below_1, ONE, _size)) / _value,
+                _value / select(_below_1, _size, ONE),
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+_DIGAMMA = Helper(
+    "the logarithmic derivative of the gamma function, within 6 units in the last place: where x >= 1, log(x/root) and "
+    "(x - root)/x times a function, by its Chebyshev expansion in t = 1 - 3/(x + 1/2), the root in two parts; "
+    "elsewhere by digamma(x + 1) - 1/x and the reflection.",
+    (
+        ("size", apply("abs", _x)),
+        ("right", select(_below_1, _size + 1, _size)),
+        ("t", 1 - 3 / (_right + HALF)),
+        (
+            "p",
+            Polynomial(
+                ref("t"),
+                (
+                    -9.04100798203094e-12, -1.526959760088765e-11, 3.6366228861268835e-11, 1.2745318975932803e-10,
+                    1.6215902767666616e-10, 2.5516296329494536e-12, -9.366746192454423e-10, -3.87513542025988e-09,
+                    -7.201458757371027e-09, 2.516447454147783e-09, 9.964063446209149e-08, 2.589844652944598e-07,
+                    5.736066995172905e-07, -7.645861589234932e-06, -2.253064161118492e-06, -0.00014708124672941134,
+                    0.003192775168477053, -0.02415898989633146, 0.4006759907006548,
+                ),
+                (
+                    -7.3635826e-09, 7.887838e-08, 2.6849247e-07, 5.924055e-07, -7.649926e-06, -2.2598717e-06,
+                    -0.00014708053, 0.003192776, -0.02415899, 0.40067598,
+                ),
+            ),
+        ),
+        ("below", const("3.7006601859126265e-07") - (_right - const("1.4616317749023438"))),  # not added up by XLA
+        ("ratio", select(apply("lt", _right, 2**60), _below / _right, -ONE)),
+        ("value", apply("log1p", -_below / const("1.4616321449683622")) - _ratio * _p),
+        (
+            "result",
+            select(
+                apply("lt", _x, 0),
+                _value + select(_below_1, ZERO, 1 / _size) + _pi / apply("tan", _pi * (_size - apply("rint", _size))),
+                _value - select(_below_1, 1 / _size, ZERO),
+            ),
+        ),
+    ),
+)  # fmt: skip
 
 
 def _pole(x: Any) -> bool:
@@ -41,13 +140,6 @@ def _lgamma(x: Any) -> Any:
 
 def _tgamma(x: Any) -> Any:
     return mp.nan if _pole(x) else mp.inf if x > 1e6 else mp.gamma(x)
-
-
-def _from_lgamma(x: Expr) -> Expr:
-    """The gamma function where there is only its logarithm; below 0 by reflection."""
-    right = apply("gt", x, 0)
-    size = apply("exp", apply("lgamma", select(right, x, 1 - x)))
-    return select(right, size, _pi / (apply("sin", _pi * x) * size))
 
 
 def _zeta(s: Any, x: Any) -> Any:
@@ -174,10 +266,11 @@ SPECIAL: tuple[Op, ...] = (
     function("lgamma", lambda x, y: apply("digamma", x), "loggamma", _lgamma, names=("gammaln", "loggamma"),
              spell=special("gammaln"), domain=_POLES, inside=(1,), series=False),
     function("tgamma", lambda x, y: y * apply("digamma", x), "gamma", _tgamma,
-             spell={"numpy": "special.gamma", "c": "tgamma"}, expand=_from_lgamma, domain=_POLES, inside=(1,),
+             spell={**everywhere("gamma"), "numpy": "special.gamma", "c": "tgamma"}, helper=_GAMMA, domain=_POLES,
+             inside=(1,), series=False),
+    function("digamma", lambda x, y: _hurwitz(2, x), value=lambda x: _polygamma(0, x),
+             spell={**everywhere("digamma"), "numpy": "special.digamma"}, helper=_DIGAMMA, domain=_POLES, inside=(1,),
              series=False),
-    function("digamma", lambda x, y: _hurwitz(2, x), value=lambda x: _polygamma(0, x), spell=special("digamma"),
-             domain=_POLES, inside=(1,), series=False),
     Op("polygamma", 2, real(_polygamma), lambda n, x, y: (None, apply("polygamma", n + 1, x)), "polygamma",
        expand=_by_zeta, domain="x = 0, 1, 2, ..., and y not 0, -1, -2, ...", series=False),
     # Hurwitz's: the sum of 1/(x + k)**s over k = 0, 1, 2, ...

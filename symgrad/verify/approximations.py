@@ -1,4 +1,5 @@
-"""Functions of a printed file that approximate one: erfcx and digamma, which C lacks; bd0; functions for vectors.
+"""Functions of a printed file that approximate one: erfcx, which C lacks, and gamma, which torch lacks; bd0; those for
+vectors.
 
 Over the reals they are something else, which many digits would tell. So the text of such a function is executed in the
 arithmetic that it is printed for, every operation rounded to its format, and compared with the function whose name it
@@ -50,6 +51,8 @@ class Approximated:
 
 APPROXIMATED: Mapping[str, Approximated] = {
     "erfcx": Approximated("erfcx", 4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
+    "tgamma": Approximated("tgamma", 8.0, {53: (-170.4, 171.6), 24: (-33.6, 35.0)}),
+    "digamma": Approximated("digamma", 6.0, {53: (-20.3, 1e300), 24: (-20.3, 1e37)}, least=1.0),
     "bd0": Approximated("bd0", 8.0, {53: (1e-300, 1e300), 24: (1e-37, 1e37)}, before=((1.0,), (0.3,), (1e3,))),
     "log1pmx": Approximated("log1pmx", 8.0, {53: (-0.9999999, 1e300), 24: (-0.9999, 1e37)}),
     "vector_bell": Approximated("bell", 3.0, {53: (-26.5, 26.5), 24: (-9.25, 9.25)}),
@@ -64,7 +67,6 @@ APPROXIMATED: Mapping[str, Approximated] = {
     "vector_cos": Approximated("cos", 2.0, {53: (-1e6, 1e6), 24: (-6e3, 6e3)}),
     "vector_tanh": Approximated("tanh", 3.0, {53: (-30.0, 1e300), 24: (-15.0, 1e37)}),
     # in double precision wherever they are called: symgrad.backends.c_special
-    "digamma": Approximated("digamma", 6.0, {53: (-20.3, 1e300)}, least=1.0),
     "hurwitz": Approximated("hurwitz", 6.0, {53: (1e-30, 1e30)}, before=((2,), (3,), (4,), (2.5,), (30,))),
     "erfinv": Approximated("erfinv", 3.0, {53: (-1.0, 1.0)}),
     "ndtri": Approximated("ndtri", 4.0, {53: (1e-300, 1.0)}),

@@ -106,6 +106,15 @@ def _near_zeros(name: str) -> Callable[[Any], Number]:
     return value
 
 
+_psi = of(OPS["digamma"].value, 16.0)
+
+
+def _digamma(x: Any) -> Number:
+    """Good to a few units of 1 where it is reflected, not near its zeros."""
+    found = _psi(x)
+    return found if lift(x).value > 0 else rounded(found.value, found.err + 16.0, 0.0)
+
+
 def _of_normal(function: Callable[[Any], Number]) -> Callable[[Any], Number]:
     """A function of SciPy's that is infinite at numbers below the normal ones."""
 
@@ -200,6 +209,7 @@ _KNOWN: dict[str, Callable[..., Any]] = {
     "cbrt": _cbrt,
     "pow": power,
     "lgamma": of(OPS["lgamma"].value, 32.0),
+    "digamma": _digamma,
     "abs": abs,
     "fabs": abs,
     "fmod": of(OPS["fmod"].value, 1.0),
