@@ -52,7 +52,7 @@ from .formulas import with_tidy_formulas
 from .forward import equal_once, without_dead
 from .normal import TooLarge
 from .numbers import with_numbers_joined
-from .powers import with_powers_joined, with_quotients_in_powers, with_quotients_joined
+from .powers import with_powers_joined, with_quotients_in_powers, with_quotients_joined, with_sizes
 from .reuse import added_up, cases_once, entangled, gradients_once, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
@@ -90,6 +90,8 @@ def simplify(derivative: Derivative, beside: Derivative | None = None, aside: bo
     function = rewritten("cheapest form", derivative.function, found.function)
     tidied = replace(function, statements=tuple(with_tidy_formulas(function.statements)))
     function = rewritten("formulas of operators", function, tidied)
+    sizes = with_sizes(function.statements, derivative.primal.writers)
+    function = rewritten("sizes", function, replace(function, statements=tuple(sizes)))
     function = rewritten("without cancellation", function, with_cancelled(derivative, function, sharing, beside, aside))
     function = rewritten("searched form in its domain", function, in_domain(function))
     gradients = [t for t in function.writers if t not in derivative.primal.writers]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ..expr import (
@@ -17,6 +18,7 @@ from ..expr import (
     is_double,
     is_exact,
     operators,
+    postorder,
     preorder,
     refs,
     signed_total,
@@ -24,10 +26,12 @@ from ..expr import (
     terms_of,
     transform,
     value_of,
+    with_args,
 )
 from ..ir import Equation
 
 UNITS = (1, -1)
+PRODUCTS = ("mul", "div")
 Multiple = tuple[Fraction, Expr]  # a number, and what it is a multiple of
 
 
@@ -41,7 +45,8 @@ def with_numbers_joined(
     """
     known: dict[Expr, Multiple] = {}
     changing, asked = {*own}, {*outputs}
-    found = [_with_one(e, known) if e.target in changing else e for e in equations]
+    shared = _shared(e.body for e in equations)
+    found = [_with_one(e, known, shared) if e.target in changing else e for e in equations]
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     for k, e in enumerate(found):
@@ -61,13 +66,48 @@ def with_numbers_joined(
     return found
 
 
-def _with_one(e: Equation, known: dict[Expr, Multiple]) -> Equation:
+def _shared(bodies: Iterable[Expr]) -> set[Expr]:
+    """Products that several expressions are computed from."""
+    nodes = postorder(*bodies)
+    read = Counter(a for n in nodes for a in n.args if isinstance(a, Apply) and a.op in PRODUCTS)
+    return {n for n, count in read.items() if count > 1}
+
+
+def _with_one(e: Equation, known: dict[Expr, Multiple], shared: Container[Expr]) -> Equation:
     """The equation with the numbers of products as one."""
     if e.matrix is not None or e.reduce not in ("none", "sum"):
         return e
-    body = _product(*_split(e.body, known))
+    body = _product(*_split(e.body, known, shared))
     e = e.with_body(body) if body is not e.body and _numbers(body, known) < _numbers(e.body, known) else e
-    return e.with_body(transform(e.body, _with_one_exponent)) if "pow" in operators(e.body) else e
+    for op, rule in (("pow", _with_one_exponent), ("sqrt", _with_one_root)):
+        e = e.with_body(transform(e.body, rule)) if op in operators(e.body) else e
+    return e
+
+
+def _with_one_root(node: Expr) -> Expr:
+    """x / sqrt(2*pi) for x / sqrt(2) / sqrt(pi): roots of numbers in a product are one."""
+    if not (isinstance(node, Apply) and node.op in PRODUCTS and _is_root_of_number(node.args[1])):
+        return node
+    rest, others = node.args[0], list[tuple[str, Expr]]()
+    while isinstance(rest, Apply) and rest.op in PRODUCTS and not _is_root_of_number(rest.args[1]):
+        others.append((rest.op, rest.args[1]))
+        rest = rest.args[0]
+    if _is_root_of_number(rest):
+        op, root, rest = "mul", rest, ONE
+    elif isinstance(rest, Apply) and rest.op in PRODUCTS:
+        op, root, rest = rest.op, rest.args[1], rest.args[0]
+    else:
+        return node
+    (inside,), (other,) = root.args, node.args[1].args
+    inside = inside / other if op != node.op else other * inside if isinstance(other, Const) else inside * other
+    found = apply(op, rest, apply("sqrt", inside))
+    for op, other in reversed(others):
+        found = apply(op, found, other)
+    return found
+
+
+def _is_root_of_number(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op == "sqrt" and not refs(node)
 
 
 def _with_one_exponent(node: Expr) -> Expr:
@@ -92,8 +132,9 @@ def _joined(body: Expr, target: str, number: Fraction, known: dict[Expr, Multipl
     return _product(*_split(substitute(body, scaled), known))
 
 
-def _split(root: Expr, known: dict[Expr, Multiple]) -> Multiple:
-    """The number that an expression is a multiple of, and what is left: 2 and a + b of 2*a + 2*b."""
+def _split(root: Expr, known: dict[Expr, Multiple], shared: Container[Expr] = ()) -> Multiple:
+    """The number that an expression is a multiple of, and what is left: 2 and a + b of 2*a + 2*b. In a term of a sum
+    numbers become one, unless what has them is `shared`."""
 
     def split(n: Expr) -> Multiple:
         if is_exact(n) and value_of(n):
@@ -106,7 +147,7 @@ def _split(root: Expr, known: dict[Expr, Multiple]) -> Multiple:
             return Fraction(1), n
         if n.op == "neg":
             return -c, a
-        if n.op in ("mul", "div"):
+        if n.op in PRODUCTS:
             number = c * d if n.op == "mul" else c / d
             return (number, apply(n.op, a, b)) if is_double(number) else (Fraction(1), n)
         if n.op == "select":
@@ -114,7 +155,17 @@ def _split(root: Expr, known: dict[Expr, Multiple]) -> Multiple:
             return (c, apply("select", n.args[0], a, b)) if c == d else (Fraction(1), n)
         if abs(c) == abs(d):
             return c, a + b if c == (d if n.op == "add" else -d) else a - b
-        return Fraction(1), n
+        return Fraction(1), with_args(n, (joined(n.args[0]), joined(n.args[1])))
+
+    def joined(term: Expr) -> Expr:
+        number, rest = known[term]
+        if number == 1:
+            return rest
+        inner = preorder([term], lambda n: n.args if isinstance(n, Apply) and n.op in PRODUCTS else ())
+        if any(n in shared for n in inner if n is not term):
+            return term
+        body = _product(number, rest)
+        return body if _numbers(body, known) < _numbers(term, known) else term
 
     return folded(root, known, split)
 
@@ -126,7 +177,7 @@ def _product(number: Fraction, rest: Expr) -> Expr:
     if number == -1:
         return -rest
     others: list[tuple[str, Expr]] = []
-    while isinstance(rest, Apply) and rest.op in ("mul", "div"):
+    while isinstance(rest, Apply) and rest.op in PRODUCTS:
         others.append((rest.op, rest.args[1]))
         rest = rest.args[0]
     found: Expr = const(number) * rest
@@ -142,5 +193,5 @@ def _numbers(body: Expr, known: Mapping[Expr, Multiple]) -> int:
     def below(node: Expr) -> Sequence[Expr]:
         return () if node in known and known[node][1] is node else node.args
 
-    products = (n for n in preorder([body], below) if isinstance(n, Apply) and n.op in ("mul", "div"))
+    products = (n for n in preorder([body], below) if isinstance(n, Apply) and n.op in PRODUCTS)
     return sum(any(isinstance(a, Const) and a.value not in UNITS for a in n.args) for n in products)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from ..expr import (
     ONE,
@@ -21,6 +21,7 @@ from ..expr import (
     signed_total,
     substitute,
     terms_of,
+    transform,
     transformer,
     value_of,
 )
@@ -32,7 +33,7 @@ from ..precision import better
 from ..precision.orders import sided_by
 from ..precision.terms import expanded, expression, multiply, term_of
 from .fractions import has_pole
-from .sums import number_and_powers
+from .sums import number_and_powers, with_like_terms
 
 
 def double_angles() -> Callable[[Expr], Expr]:
@@ -54,6 +55,35 @@ def double_angles() -> Callable[[Expr], Expr]:
 
     sided = sided_by("mul", "div", lambda f: f is TWO or _of_half(f))
     return transformer(rewrite)
+
+
+def with_sizes(equations: Sequence[Equation], given: Container[str]) -> list[Equation]:
+    """With abs(u) for u sign(u), which the slope of u abs(u) has beside abs(u); what is `given` stays."""
+
+    def rewrite(node: Expr) -> Expr:
+        if operator(node) not in ("mul", "div") or not (wanted := sided(node)[0]):
+            return node
+        above, below = factors(node)
+        for f in (f for f in above if f in wanted and f.args[0] in above):
+            above[above.index(f.args[0])] = apply("abs", *f.args)
+            above.remove(f)
+            return fraction(above, below)
+        return node
+
+    sided = sided_by("mul", "div", lambda f: operator(f) == "sign")
+    rewritten = transformer(rewrite)
+    found = list[Equation]()
+    for e in equations:
+        body = rewritten(e.body) if e.target not in given and "sign" in operators(e.body) else e.body
+        joined = [] if body is e.body else with_like_terms([e.with_body(body)])
+        found += [j.with_body(transform(j.body, _number_in_front)) for j in joined] or [e]
+    return found
+
+
+def _number_in_front(node: Expr) -> Expr:
+    """2*g*c for g*c*2."""
+    above, below = factors(node) if operator(node) == "mul" else ([], [])
+    return fraction(sorted(above, key=lambda f: not is_exact(f)), below) if any(map(is_exact, above)) else node
 
 
 def _of_half(f: Expr) -> bool:

@@ -23,6 +23,7 @@ REASONS: Mapping[str, str] = {
     "before another matrix is: that takes fewer operations.",
     "combined after": "The sum of linear combinations is the combination of the sums: a gradient that is asked for "
     "alone then needs no other one.",
+    "sizes": "A number times its sign is its absolute value.",
     "quotients in powers": "A power of a quotient takes in what stands beside it: s/r*(s/r)**5 is (s/r)**6.",
     "equal reductions once": "A sum that stands there twice is computed once.",
     "equal gradients once": "Gradients that are equal but for their sign, as those of x - y, are computed once.",
