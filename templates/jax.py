@@ -89,9 +89,10 @@ def _hurwitz(s, x):
 
     def right(x):
         x = jnp.where(x > 0, x, 1)
-        return jnp.where(x > 2.0**60, x ** (1 - s) / (s - 1), jax.scipy.special.zeta(s, x))
+        zeta = jax.scipy.special.zeta(s, jnp.minimum(x, 2.0**60))
+        return jnp.where(x > 2.0**60, x ** (1 - s) / (s - 1), zeta)
 
-    near = x - jnp.round(x)
+    near = jnp.where(x > 0, 0.5, x - jnp.round(x))
     sign = 1 - 2 * (s % 2)
     left = near**-s + right(1 + near) + sign * (right(1 - near) - right(1 - x))
     return jnp.where(x > 0, right(x), left)

@@ -74,8 +74,9 @@ def _in_range(places, extent, name, bounds, asked=True):
 
 
 def _hurwitz(s, x):
-    """Return the zeta function of Hurwitz; that of torch is 0, or NaN, where x is huge."""
-    return torch.where(x > 2.0**60, x ** (1 - s) / (s - 1), torch.special.zeta(s, x))
+    """Return the zeta function of Hurwitz; torch has 0, or NaN, where x is huge."""
+    zeta = torch.special.zeta(s, torch.clamp(x, max=2.0**60))
+    return torch.where(x > 2.0**60, x ** (1 - s) / (s - 1), zeta)
 
 
 def _in_domain(values, inside, name, domain):

@@ -74,7 +74,7 @@ QUOTIENTS: tuple[Op, ...] = (
         spell=everywhere("inversion"),
         helper=_INVERSION,
         kinks=origin("x == y == 0"),
-        ball=lambda x, y: x / (x * x + y * y),
+        ball=lambda x, y: x if x == 0 else x / (x * x + y * y),
     ),
     *(_hyperbolic(above, below) for above in ("cosh", "sinh") for below in ("cosh", "sinh")),
 )

@@ -46,10 +46,12 @@ _LOG_COSH = Helper(
     ),
 )
 
-_right, _root, _value, _whole, _below, _ratio, _p = map(
-    ref, ("right", "root", "value", "whole", "below", "ratio", "p")
+# the gamma function: where it is not reflected, what is apart from a pole is a number that has slopes, too
+
+_right, _root, _value, _whole, _from_pole, _below, _ratio, _p = map(
+    ref, ("right", "root", "value", "whole", "apart", "below", "ratio", "p")
 )
-_below_1 = apply("lt", _size, 1)
+_below_1, _left = apply("lt", _size, 1), apply("lt", _x, 0)
 
 _GAMMA = Helper(
     "the gamma function, within 8 units in the last place: sqrt(x)*(x/e)**-x times it, where x >= 1, by its Chebyshev "
@@ -78,11 +80,12 @@ _GAMMA = Helper(
         ("root", _right ** (_right / 2 - Fraction(1, 4)) * apply("exp", -_right / 2)),
         ("value", _root * _p * _root),
         ("whole", apply("rint", _size)),
-        ("sine", (1 - 2 * (_whole - 2 * apply("floor", _whole / 2))) * apply("sin", _pi * (_size - _whole))),
+        ("apart", select(_left, _size - _whole, HALF)),
+        ("sine", (1 - 2 * (_whole - 2 * apply("floor", _whole / 2))) * apply("sin", _pi * _from_pole)),
         (
             "result",
             select(
-                apply("lt", _x, 0),
+                _left,
                 -_pi / (ref("sine") * select(_below_1, ONE, _size)) / _value,
                 _value / select(_below_1, _size, ONE),
             ),
@@ -118,11 +121,12 @@ _DIGAMMA = Helper(
         ("below", const("3.7006601859126265e-07") - (_right - const("1.4616317749023438"))),  # not added up by XLA
         ("ratio", select(apply("lt", _right, 2**60), _below / _right, -ONE)),
         ("value", apply("log1p", -_below / const("1.4616321449683622")) - _ratio * _p),
+        ("apart", select(_left, _size - apply("rint", _size), const(Fraction(1, 4)))),
         (
             "result",
             select(
-                apply("lt", _x, 0),
-                _value + select(_below_1, ZERO, 1 / _size) + _pi / apply("tan", _pi * (_size - apply("rint", _size))),
+                _left,
+                _value + select(_below_1, ZERO, 1 / _size) + _pi / apply("tan", _pi * _from_pole),
                 _value - select(_below_1, 1 / _size, ZERO),
             ),
         ),

@@ -443,13 +443,12 @@ class Sample:
         guards: Sequence[Expr] = (),
     ) -> None:
         self._balls: list[Balls] = []
-        guarded: list[Point] = []
+        there, guarded = list[Point](), list[Point]()
         kinds, truth = list[str](), list[float]()
         told = tuple((c, h) for c, h in given if all(n in leaves or isinstance(n, (Apply, Const)) for n in values(c)))
-        self.given, self.reached, self.guards = told, not guards, bool(guards)
+        self.given, self.guards = told, bool(guards)
         if guards and len(leaves) <= MANY_LEAVES:
             there = [at for at in zeros(leaves, leaves) if any(value_at(d, at) == 0 for d in guards)]
-            self.reached = all(any(value_at(d, at) == 0 for at in there) for d in guards)
             guarded = [at for at in there if math.isfinite(value_at(body, at))]
         extra = [("edges", at) for at in (*guarded, *roots_of_bases(body, leaves))]
         moving = [leaf for leaf in leaves if leaf.name not in well_scaled]
@@ -479,6 +478,10 @@ class Sample:
         self.whole, self.asked = np.isin(named, WHOLE), np.isin(named, (*WHOLE, ZEROS))
         self.members = np.array([named == kind for kind in self.kinds], np.int64)
         self.at_zero = np.array([id(balls.at) in zero for balls in self._balls])
+        held = [balls.at for balls in self._balls if id(balls.at) in zero]
+        # one that is 0 where the formula is no number alone guards nothing
+        vanishing = [{d for d in guards if any(value_at(d, at) == 0 for at in some)} for some in (there, guarded, held)]
+        self.reached = vanishing[0] == {*guards} and vanishing[1] == vanishing[2]
         self.counted = self.members.any(axis=0)
         self._hundreds = 100 * self.members.sum(axis=-1)
         self._lost: dict[Expr, Any] = {}

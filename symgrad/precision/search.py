@@ -481,12 +481,12 @@ class _Search:
         short = [t for t in self.pool if operations(self.form(t), self.free) < self.length]
         least = min((self.cost(t) for t in short if self.shortens(self.form(t), self.cost(t))), default=-math.inf)
         near = [t for t in short if self.cost(t) <= least + NEARLY]
-        near.sort(key=lambda t: (_read(self.form(t)), self.cost(t)))
+        near.sort(key=lambda t: (_read(self.form(t), self.free), self.cost(t)))
         return next((self.form(t) for t in near if self.sample.equal(self.form(t), self.body)), None)
 
     def first_choice(self) -> Expr:
         """The best of what is worth it, or the form that is there; where several are nearly as good, the one that has
-        most of that."""
+        most of that, or in which fewest variables stand."""
 
         def pays(t: Term) -> bool:
             return t is self.first or self.worth(self.form(t), self.cost(t))
@@ -495,7 +495,12 @@ class _Search:
         paying = (t for t in ranked if pays(t))
         best = next((t for t in paying if t is self.first or self.sample.equal(self.form(t), self.body)), self.first)
         near = [t for t in ranked if self.cost(t) <= self.cost(best) + NEARLY and pays(t) and self.sound(t)]
-        return self.form(min(near, key=lambda t: (self.changed(self.form(t)), self.cost(t)), default=best))
+
+        def reads(form: Expr) -> tuple[int, int]:
+            """What nobody wrote is to be short first."""
+            return (0 if self.gain >= GAIN else _read(form, self.free)), self.changed(form)
+
+        return self.form(min(near, key=lambda t: (reads(self.form(t)), self.cost(t)), default=best))
 
     def by_side(self, form: Expr) -> Expr | None:
         """where(b > 0, -c/(b + s), (s - b)/a): two forms, each where it is the better one; None where that saves less
@@ -724,11 +729,13 @@ class _Search:
         return [ranked[k] for k in kept]
 
 
-def _read(form: Expr) -> int:
-    """How often variables stand in it: once in a product with a sum, once in each term without."""
+def _read(form: Expr, free: Collection[Expr] = ()) -> int:
+    """How often variables stand in it: once in a product with a sum, once in each term without. What is `free` has a
+    name, unless two variables say it."""
     counts: dict[Expr, int] = {}
     for node in values(form):
-        counts[node] = sum(counts[a] for a in node.args) if isinstance(node, Apply) else isinstance(node, Ref)
+        count = sum(counts[a] for a in node.args) if isinstance(node, Apply) else isinstance(node, Ref)
+        counts[node] = 1 if count > 2 and node in free else count
     return counts[form]
 
 

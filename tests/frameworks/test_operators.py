@@ -34,3 +34,24 @@ def test_jax_where_xla_has_fewer_digits(text, value, lowest, highest, jax):
     out, _ = computed(text, points, "jax")
     error, where = off(out, points, value)
     assert error < 4, where
+
+
+@pytest.mark.parametrize("to", ["torch", "jax"])
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("lgamma(x)", lambda x: mp.psi(1, x)),
+        ("gamma(x)", lambda x: mp.gamma(x) * (mp.psi(0, x) ** 2 + mp.psi(1, x))),
+    ],
+)
+def test_gradients_of_gradients_of_gamma_functions(text, second, to, torch, jax):
+    """Also where the function is not reflected, and a reflection would divide by 0."""
+    points = np.array([1.0, 2.0, 40.0, 0.5, 3.7, -0.5, -1.3])
+    f = sg.load(sg.parse(f"f(x) = {text}"), to=to, check=False).f
+    if to == "jax":
+        found = jax.vmap(jax.grad(jax.grad(f)))(points)
+    else:
+        x = torch.tensor(points, requires_grad=True)
+        (slope,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+        (found,) = torch.autograd.grad(slope.sum(), x)
+    assert np.asarray(found) == pytest.approx([float(second(p)) for p in points], rel=1e-12)

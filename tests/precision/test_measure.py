@@ -5,9 +5,10 @@ import math
 import pytest
 
 import symgrad as sg
-from symgrad.expr import Ref, apply, values
+from symgrad.expr import Ref, apply, ref, values
 from symgrad.numerics.removable import filled
 from symgrad.numerics.taylor import X
+from symgrad.ops.row import nonzero
 from symgrad.precision.measure import Sample, value_at
 
 FAR = [  # (what is 0/0 at 0, where, its value there)
@@ -37,3 +38,14 @@ def test_a_sample_of_a_domain_has_points_of_each_kind(domain):
     assert {"practical", "full", "unit", "saturated"} <= {*sample.kinds}  # near is of two, the edges are at 0
     assert sample.members.sum(axis=1).min() >= 12
     assert BOUNDS[domain][0] <= numbers.min() < numbers.max() <= BOUNDS[domain][1]
+
+
+def test_a_guard_is_reached_where_the_formula_is_a_number():
+    """At x = y = z = 0 an inversion is 0, and so is x/safe_r + inversion(z, rho)."""
+    x, y, z = (ref(name) for name in "xyz")
+    rho = apply("hypot", x, y)
+    r = apply("hypot", rho, z)
+    sample = Sample(x / nonzero(r) + apply("inversion", z, rho), (x, y, z), frozenset(), guards=[r])
+    assert sample.reached and sample.at_zero.any()
+    undefined = Sample(x / nonzero(r) + x / rho, (x, y, z), frozenset(), guards=[r])
+    assert undefined.reached and not undefined.at_zero.any()  # nothing to guard
