@@ -292,6 +292,7 @@ IDENTITIES = {
     "f(x) = log(1 + exp(x))": ["softplus"],
     "f(x) = sqrt(1 + x**2) - 1": ["hypot with 1"],
     "f(x) = tanh(x)**2": ["slope of tanh"],
+    "f(r, e, s) = e*((s/r)**12 - (s/r)**6) for r > 0, s > 0": ["slope of a power"] * 2,
     "f(x, y) = x*y": [],
 }
 

@@ -370,8 +370,29 @@ def _written(found: Quotient, atoms: _Atoms, kept: Collection[int] = ()) -> Expr
     number = abs(_fraction(first) / _fraction(last))
     numerator, denominator = (const(Fraction(k)) for k in number.as_integer_ratio())
     order = [n.key for n in postorder(atoms.body)]
+    others, rest = _joined(others), _joined(rest)
     above, below = numerator * _product(others, atoms, order), denominator * _product(rest, atoms)
     return _signed(above if first > 0 else -above, below if last > 0 else -below)
+
+
+def _joined(found: Sequence[tuple[Polynomial, int]]) -> list[tuple[Polynomial, int]]:
+    """Powers of irreducible polynomials, two of them as one where that has no more terms than either and none cancels:
+    x**4 + x**2 + 1 for (x**2 - x + 1)*(x**2 + x + 1)."""
+    joined: list[tuple[Polynomial, int]] = []
+    for f, k in found:
+        for place, (other, times) in enumerate(joined):
+            both = f * other
+            if times == k and 1 < len(both) <= min(len(f), len(other)) and _never_cancels(both):
+                joined[place] = both, k
+                break
+        else:
+            joined.append((f, k))
+    return joined
+
+
+def _never_cancels(u: Polynomial) -> bool:
+    """Whether it is a sum of squares, each times a number that is above 0."""
+    return all(c > 0 for c in u.coeffs()) and all(k % 2 == 0 for monom in u.monoms() for k in monom)
 
 
 def _signed(above: Expr, below: Expr) -> Expr:

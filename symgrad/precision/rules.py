@@ -43,6 +43,7 @@ from .terms import (
     power,
     quotient,
     ratio,
+    replaced,
     tidied,
     together,
 )
@@ -123,10 +124,12 @@ a**b - 1 -> powm1(a, b) [fraction b]
 a**b - 1 -> powm1(a, b) [symbolic b]
 a**b - 1 -> compoundm1(tidy(a - 1), b) [symbolic b]
 a**b - 1 -> compoundm1(a - 1, b) [large b]
+a**b - 1 -> compoundm1((a - 1)*(a + 1), b/2) [even b]
 a**b*c**(-b) - 1 -> compoundm1(tidy((a - c)/c), b) [large b]
 a**b - c**b -> c**b*compoundm1(tidy((a - c)/c), b) [symbolic b]
 a**b - c**b -> -a**b*compoundm1(tidy((c - a)/a), b) [symbolic b]
 a**b - c**b -> c**b*compoundm1((a - c)/c, b) [large b]
+a**b - c**b -> c**b*compoundm1(group((a - c)/c)*group((a + c)/c), b/2) [even b]
 c*a**b - e*d**b -> d**b*(c*compoundm1(tidy((a - d)/d), b) + group(c - e)) [symbolic b]
 a**b*a**c -> a**(b + c)
 a**b/a**c -> a**(b - c)
@@ -316,6 +319,7 @@ CONDITIONS: Mapping[str, Callable[..., bool]] = {  # of terms
     "single": lambda t: all(map(_is_single, t.args if t.op == "*" else (t,))),
     "fraction": lambda t: t.op != "number" or t.args[0].denominator > 2,
     "large": lambda t: t.op == "number" and t.args[0].denominator == 1 and t.args[0] > 4,
+    "even": lambda t: t.op == "number" and t.args[0] % 2 == 0 and t.args[0] > 4,
     "distinct": lambda t, other: t is not other,
 }
 FOUND = 12  # ways in which a rule is met at one place, at most
@@ -498,7 +502,7 @@ def _multiples(t: Term) -> Iterator[tuple[Term, Term]]:
         yield number(c), add(*(multiply(number(ratio(1, c)), a) for a in t.args))
 
 
-def _rewrites(t: Term) -> Iterator[tuple[str, Term]]:
+def _by_rules(t: Term) -> Iterator[tuple[str, Term]]:
     called, multiples = functions_in(t), list(_multiples(t))
     for rule in rules().get(t.op, ()):
         before, outer, forms = rule.before, ONE, multiples
@@ -521,9 +525,23 @@ def _rewrites(t: Term) -> Iterator[tuple[str, Term]]:
                     new, join = rule.result(found), add if form.op == "+" else multiply
                     new = join(new, join(*left)) if left else new
                     yield rule.text, multiply(scale, power(new, outer))
+
+
+def _rewrites(t: Term) -> Iterator[tuple[str, Term]]:
+    yield from _by_rules(t)
     if t.op == "+":
         yield "over one denominator", together(t)
         yield "multiplied out", expanded(t)
-        yield "factored", factored(t)
+        yield from _factored(t)
     elif t.op in ("*", "**"):
         yield "multiplied out", expanded(t)
+
+
+def _factored(t: Term) -> Iterator[tuple[str, Term]]:
+    """A sum with what its terms share in front, and what then becomes of the sum that is left: to take out a factor
+    alone saves nothing, so that no search would come further."""
+    whole = factored(t)
+    yield "factored", whole
+    for rest in whole.args if whole.op == "*" else ():
+        if rest.op == "+":
+            yield from ((text, replaced(whole, {rest: new})) for text, new in _by_rules(rest))

@@ -48,7 +48,7 @@ REASONS: Mapping[str, str] = {
     "powers joined": "The slope of a power u**v has one power less of u, and is multiplied by u again: that is u**v, "
     "also where u is 0 and the lower power infinite.",
     "slopes in stable form": "1 less something that is nearly 1 loses its digits; the same slope as a function of its "
-    "own keeps them.",
+    "own keeps them. A power of 1 + (u - v)/v is one of u/v.",
     "copies in place": "What is only a copy of something is read where that stands.",
     "values of forward": "Forward has computed these parts already: backward reads them, by their names.",
     "cheapest form": "Like terms are collected, common factors taken out, and what cancels is left out; of the forms "

@@ -163,6 +163,7 @@ DIFFERENCES: tuple[Identity, ...] = (  # of two values of a function, by w = u -
 SLOPES: tuple[Identity, ...] = (
     Identity("slope of tanh", 1 - apply("tanh", U) ** 2, apply("sech2", U)),
     Identity("slope of sigmoid", _sigmoid * (1 - _sigmoid), apply("sigmoid_slope", U)),
+    Identity("slope of a power", apply("compound", (U - V) / V, W), (U / V) ** W),
 )
 
 

@@ -27,6 +27,8 @@ TOGETHER = {
     ),
     "sin(x)/y + cos(x)/y": "(sin(x) + cos(x)) / y",
     "sign(y - y)/x": None,
+    "x**6 - y**6": "(x - y) * (x + y) * (x**4 + x**2 * y**2 + y**4)",
+    "(x**2 - x*y + y**2)*(x**2 + x*y + y**2)/y": "(x**4 + x**2 * y**2 + y**4) / y",
     "x/(a*x + b*y + c) - a*x**2/(a*x + b*y + c)**2 - c*x/(a*x + b*y + c)**2": "x * b * y / (a * x + b * y + c)**2",
     "1/(a + x + x**2/b) - x*(1 + 2*x/b)/(a + x + x**2/b)**2": "b * (a * b - x**2) / ((a + x + x**2 / b) * b)**2",
 }

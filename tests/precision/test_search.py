@@ -36,6 +36,7 @@ FORMS = {  # what textbooks have: what numerical analysts write
     "sqrt(1 + x**2) - 1": "x**2 / (sqrt(1 + x**2) + 1)",
     "(1 + x)**y - 1": "compoundm1(x, y)",
     "x**y - 1": "powm1(x, y)",
+    "x*y**12 - x*y**6": "x * y**6 * compoundm1((y - 1) * (y + 1), 3)",  # both signs of y
     "-x + root_of_sum(x, y, 1)": "where(x > 0, y / (root_of_sum(x, y, 1) + x), -x + root_of_sum(x, y, 1))",
     "-x + sqrt(x*x + y)": "where(x > 0, y / (sqrt(x**2 + y) + x), -x + sqrt(x * x + y))",
     "x**4/(1 + x**4)": "where(abs(x) > 1, 1 / (1 + 1 / x**4), x**4 / (1 + x**4))",
