@@ -11,6 +11,7 @@ EVERYWHERE = [  # formulas in operators that every language has or can write in 
     "f(x) = log(cosh(x)) + sinc(x)",
     "f(x, y) = xlogy(x, y)",
     "f(x) = log1p(x)",
+    "f(x) = expi(x)",
     "f(x) = versin(x)*coshm1(x)",
     "f(x) = log1mexp(x) + atanh(x)",
     "f(x) = erf(x) + erfc(x)*ndtr(x)",
@@ -48,5 +49,4 @@ OF_FILE = [  # and of those, what not both of torch and JAX have
     "f(x) = bessel_k1e(x)",
     "f(x) = gammainc(2.5, x)",
     "f(x) = gammaincc(0.5, x)",
-    "f(x) = expi(x)",
 ]

@@ -235,9 +235,10 @@ def _helper(row: Op, file: File, single: bool, vector: Sequence[str]) -> Functio
     helper, lines, result = steps(row)
     build = _numbers([*helper.arguments, *(name for name, _ in lines)], file, vector)
     body: list[Statement] = []
+    several = sum(isinstance(value, Polynomial) for _, value in lines) > 1
     for name, value in lines:
         if isinstance(value, Polynomial):
-            body += _horner(name, value, build, single)
+            body += _horner(name, f"c_{name}" if several else "c", value, build, single)
         else:
             body.append(Local(name, Type(REAL), build(transform(value, language))))
     body.append(Return(build(transform(result, language))))
@@ -246,13 +247,13 @@ def _helper(row: Op, file: File, single: bool, vector: Sequence[str]) -> Functio
     return Function("local", word, parameters, tuple(body), Type(REAL), (helper.about,), stands_for=word)
 
 
-def _horner(name: str, value: Polynomial, build: Expressions, single: bool) -> list[Statement]:
+def _horner(name: str, table: str, value: Polynomial, build: Expressions, single: bool) -> list[Statement]:
     """A polynomial by Horner's rule, of as many coefficients as the type of real numbers can tell apart."""
-    result, c, k = Name(name), Name("c"), Name("k")
+    result, c, k = Name(name), Name(table), Name("k")
     coefficients = tuple(Number(repr(x), True) for x in (value.single if single else value.coefficients))
     step = Operation("add", (Operation("mul", (result, build(value.variable))), Element(c, (k,))))
     return [
-        Array("c", Type(REAL, constant=True), None, coefficients),
+        Array(table, Type(REAL, constant=True), None, coefficients),
         Local(name, Type(REAL), Number("0.0", True), True),
         Loop("k", Number("0"), Number(str(len(coefficients))), (Store(result, step),)),
     ]

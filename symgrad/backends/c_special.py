@@ -288,32 +288,6 @@ static double $name(double a, double x)
 {
     return $incomplete_gamma($upper, a, x);
 }"""
-_EXPI = """\
-/* The exponential integral Ei(x): by the series (DLMF 6.6.2), far below 0 by the continued fraction
- * of -E1(-x) (DLMF 6.9.1), from 50 on by the asymptotic series (DLMF 6.12.2). */
-static double $expi(double x)
-{
-    double sum = 0.0;
-    double term = 1.0;
-    if (x >= 50.0) {
-        for (int k = 1; term > 1e-17; ++k) {
-            sum += term;
-            term *= k / x;
-        }
-        return isinf(x) ? x : exp(0.5 * x) * (exp(0.5 * x) / x * sum);
-    }
-    if (x < -1.0) {
-        for (int k = 40 + (int)(400.0 / (1.0 - x)); k > 0; --k) {
-            sum = k / (1.0 + k / (sum - x));
-        }
-        return -exp(x) / (sum - x);
-    }
-    for (int k = 1; fabs(term) > 1e-17 * fabs(sum); ++k) {
-        term *= x / k;
-        sum += term / k;
-    }
-    return log(fabs(x)) + 0.5772156649015329 + sum;
-}"""
 _LAMBERTW = """\
 /* The number w >= -1 with w*exp(w) = x. Near the branch point by steps of Newton for w + 1, where
  * e*x + 1 is the sum of (w + 1)**k * (k - 1)/k! from k = 2 on; from -1/4 on by steps of Halley
@@ -401,7 +375,6 @@ TEXTS: dict[str, str] = {  # each after those that it calls
     "incomplete_gamma": _INCOMPLETE_GAMMA,
     "gammainc": _of_order(_GAMMAINC, which="lower", name="$gammainc", upper="0"),
     "gammaincc": _of_order(_GAMMAINC, which="upper", name="$gammaincc", upper="1"),
-    "expi": _EXPI,
     "lambertw": _LAMBERTW,
     "bessel_i0": _of_order(_BESSEL_I, order="0", name="$bessel_i0", scaled="$scaled_bessel_i(0, fabs(x))", end="half"),
     "bessel_i1": _of_order(_BESSEL_I, order="1", name="$bessel_i1", scaled=_ODD, end="copysign(half, x)"),

@@ -52,6 +52,7 @@ class Approximated:
 APPROXIMATED: Mapping[str, Approximated] = {
     "erfcx": Approximated("erfcx", 4.0, {53: (-26.5, 1e300), 24: (-9.25, 1e37)}),
     "tgamma": Approximated("tgamma", 8.0, {53: (-170.4, 171.6), 24: (-33.6, 35.0)}),
+    "expi": Approximated("expi", 5.0, {53: (-700.0, 700.0), 24: (-80.0, 85.0)}),
     "digamma": Approximated("digamma", 6.0, {53: (-20.3, 1e300), 24: (-20.3, 1e37)}, least=1.0),
     "bd0": Approximated("bd0", 8.0, {53: (1e-300, 1e300), 24: (1e-37, 1e37)}, before=((1.0,), (0.3,), (1e3,))),
     "log1pmx": Approximated("log1pmx", 8.0, {53: (-0.9999999, 1e300), 24: (-0.9999, 1e37)}),
@@ -80,7 +81,6 @@ APPROXIMATED: Mapping[str, Approximated] = {
     "bessel_k1e": Approximated("bessel_k1e", 12.0, {53: (1e-300, 1e300)}, points=32),
     "gammainc": Approximated("gammainc", 20.0, {53: (1e-3, 60.0)}, before=((0.5,), (1.0,), (2.5,), (10.0,), (25.0,))),
     "gammaincc": Approximated("gammaincc", 60.0, {53: (1e-3, 60.0)}, before=((0.5,), (1.0,), (2.5,), (10.0,), (25.0,))),
-    "expi": Approximated("expi", 10.0, {53: (-700.0, 700.0)}, least=0.5),
     "lambertw": Approximated("lambertw", 6.0, {53: (-0.367, 1e300)}),
     "bessel_i0": Approximated("bessel_i0", 14.0, {53: (-700.0, 700.0)}),
     "bessel_i1": Approximated("bessel_i1", 14.0, {53: (-700.0, 700.0)}),
