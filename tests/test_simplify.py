@@ -152,8 +152,33 @@ where((q - 1) * d[i] > q * d[i], q - 1, q))
     """,
     # as it was written, where another form saves a fraction of a bit; a power with what stands beside it
     "f(r, s) = 4*((s/r)**12 - (s/r)**6) for r > 0, s > 0": """
-        grad_r[...] = -24 * grad_output[...] * (2 * (s[...] / r[...])**6 - 1) * (s[...] / r[...])**6 / r[...]
+        grad_r[...] = -24 * grad_output[...] * (s[...] / r[...])**6 / r[...] * (2 * (s[...] / r[...])**6 - 1)
         grad_s[...] = 24 * (grad_output[...] * (s[...] / r[...])**5 * (2 * (s[...] / r[...])**6 - 1)) / r[...]
+    """,
+    # what all terms of a cotangent have, in front, where several gradients are multiples of it
+    "f(x, y, a, k) = a*sin(k*(x*y) + (x*y)**2)": """
+        grad_x[...] = grad_output[...] * a[...] * cos(k[...] * (x[...] * y[...]) + (x[...] * y[...])**2) \
+* y[...] * (2 * x[...] * y[...] + k[...])
+        grad_y[...] = grad_output[...] * a[...] * cos(k[...] * (x[...] * y[...]) + (x[...] * y[...])**2) \
+* x[...] * (2 * x[...] * y[...] + k[...])
+        grad_a[...] = grad_output[...] * sin(k[...] * (x[...] * y[...]) + (x[...] * y[...])**2)
+        grad_k[...] = grad_output[...] * a[...] * x[...] * y[...] * cos(k[...] * (x[...] \
+* y[...]) + (x[...] * y[...])**2)
+    """,
+    # a root of a product, by its value
+    "f(a, b, c) = (a*b/c)**(2/3) for a > 0, b > 0, c > 0": """
+        grad_a[...] = 2/3 * grad_output[...] * out[...] / a[...]
+        grad_b[...] = 2/3 * grad_output[...] * out[...] / b[...]
+        grad_c[...] = -2/3 * grad_output[...] * out[...] / c[...]
+    """,
+    # y - ly beside (ly - y)**2
+    "f(x, y, lx, ly) = atan2(ly - y, lx - x)": """
+        grad_difference[...] = grad_output[...] * inversion(ly[...] - y[...], lx[...] - x[...])
+        grad_x[...] = grad_difference[...]
+        grad_difference_2[...] = grad_output[...] * inversion(lx[...] - x[...], ly[...] - y[...])
+        grad_y[...] = -grad_difference_2[...]
+        grad_lx[...] = -grad_difference[...]
+        grad_ly[...] = grad_difference_2[...]
     """,
     # gradients that differ by a sign
     "f(x[n], y[n]) = mean[i](sin(x[i] - y[i])**2)": """

@@ -17,10 +17,12 @@ from ..expr import (
     base_of,
     factors,
     fraction,
+    is_exact,
     operator,
     product,
     refs,
     substitute,
+    value_of,
     without_sign,
 )
 from ..ops import OPS
@@ -41,6 +43,9 @@ def by_value(body: Expr, value: Expr, g: Expr, positive: Callable[[Expr], bool])
     above, below = factors(bare)
     both = [*above, *below]
     steep = {f for f in both if _multiples(f, positive)}
+    whole = g * value
+    if len(both) == 1 and _is_root_of_product(bare, positive):  # (a*b/c)**(1/3)
+        return [(part, -rate if below else rate) for part, rate in _rates(both[0], whole, positive)]
     if len(both) < 2 or len({*above}) < len(above) or not steep:
         return None
     if len(steep) == 1 and all(operator(f) == "pow" for f in steep):
@@ -49,7 +54,6 @@ def by_value(body: Expr, value: Expr, g: Expr, positive: Callable[[Expr], bool])
     if not {*uncertain}.isdisjoint(below):
         return None  # divided by a power of what may be 0
     known = {f for f in above if f in steep or not refs(f) or positive(f) and _shares(f, both)} - {*uncertain}
-    whole = g * value
     roots = [(part, rate) for f in above if f in known for part, rate in _rates(f, whole, positive)]
     roots += [(part, -rate) for f in below for part, rate in _rates(f, whole, positive)]
 
@@ -65,6 +69,14 @@ def by_value(body: Expr, value: Expr, g: Expr, positive: Callable[[Expr], bool])
     if own := {f: None for f in above if f not in known and f not in uncertain}:
         roots.append((product(own), beside(own)))
     return roots
+
+
+def _is_root_of_product(f: Expr, positive: Callable[[Expr], bool]) -> bool:
+    """Whether it is a power with a broken exponent of a product of several variables that are all above 0."""
+    base, exponent = base_of(f)
+    parts = [part for side in factors(base) for part in side if refs(part)]
+    broken = is_exact(exponent) and value_of(exponent).denominator > 2
+    return broken and len(parts) > 1 and all(map(positive, parts))
 
 
 def _shares(f: Expr, others: Sequence[Expr]) -> bool:

@@ -95,14 +95,14 @@ def reordered(
     ]
     if len(steps) > MANY or len(steps) < 2 or not any(s.below for s in steps):
         return None
-    head = fraction([-ONE if negative else ONE, *first], numbers)
+    head = fraction(first, numbers)
     start = at_points(head)
 
     def lost(order: Sequence[Step]) -> float:
         value = start
         for s in order:
             value = value / s.values if s.below else value * s.values
-        return cost(value)
+        return cost(-value if negative else value)
 
     now = lost(steps)
     least, order = _climbed(steps, lost)
@@ -111,7 +111,7 @@ def reordered(
     found = head
     for s in order:
         found = found / s.factor if s.below else found * s.factor
-    return found
+    return -found if negative else found
 
 
 def _climbed(steps: list[Step], lost: Callable[[Sequence[Step]], float]) -> tuple[float, list[Step]]:

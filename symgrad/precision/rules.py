@@ -22,6 +22,7 @@ from ..records import dataclass
 from .terms import (
     GROUP,
     MANY,
+    MINUS_ONE,
     ONE,
     STRUCTURE,
     Rational,
@@ -462,6 +463,9 @@ def _some(pattern: Term, t: Term, found: Binding) -> Iterator[tuple[Binding, lis
             if pattern.op == "*" and part.op == "**" and (more := _more(first, part)) is not None:
                 for way in matches(base(first)[0], base(part)[0], found):
                     yield from go(others, [*rest, more], way)
+            known = found.get(first) if pattern.op == "*" and part.op == "+" else None  # y - x beside (x - y)**2
+            if known is not None and known.op == "+" and {*part.args} == {*map(negative, known.args)}:
+                yield from go(others, [*rest, MINUS_ONE], found)
             if first.op in STRUCTURE or first.op == part.op:  # a function is met by itself alone
                 for way in matches(first, part, found):
                     yield from go(others, rest, way)

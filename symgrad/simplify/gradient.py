@@ -25,6 +25,7 @@ from ..expr import (
     branch,
     conjuncts,
     factors,
+    folded,
     fraction,
     indices,
     is_exact,
@@ -53,6 +54,7 @@ from .forward import equal_once, without_dead
 from .normal import TooLarge
 from .numbers import with_numbers_joined
 from .powers import with_powers_joined, with_quotients_in_powers, with_quotients_joined, with_sizes
+from .products import shared_in_front
 from .reuse import added_up, cases_once, entangled, gradients_once, with_reuse, without_copies
 from .rewriting import Candidate, Rewriting, has_domains, is_sum
 from .singular import with_filled
@@ -145,15 +147,30 @@ def _simplified(derivative: Derivative, gradient: Sequence[Equation]) -> Derivat
     gradient = noted("copies in place", gradient, without_copies(gradient, derivative))
     gradient = noted("values of forward", gradient, with_reuse(forward, gradient, joint))
     gradient = [_asked_once(e, joint.table) for e in gradient]
-    candidates = [] if entangled(gradient, LARGE) else list(_candidates(derivative, forward, gradient))
+    small = not entangled(gradient, LARGE)
+    candidates = list(_candidates(derivative, forward, gradient)) if small else []
     candidates = candidates or [Candidate(tuple(with_like_terms(added_up(gradient, joint.table))), (), 0)]
     best = min(candidates, key=lambda c: c.cost)
     named = {t.name: t for t in (*joint.tensors, *best.tensors)}
     found = replace(derivative, function=replace(joint, tensors=tuple(named.values())))
-    final = without_copies(with_reuse((), best.equations, found.function, final=True), found)
+    cotangents = {seed for _, seed in derivative.seeds} | {e.target for e in best.equations}
+    final = _factored_cotangents(best.equations, cotangents) if small else best.equations
+    final = without_copies(with_reuse((), final, found.function, final=True), found)
     statements = (*forward, *cases_once(_asked_once(e, named) for e in final))
     function = in_place(without_dead(replace(found.function, statements=statements)))
     return in_the_words_of_readers(replace(derivative, function=function))
+
+
+def _factored_cotangents(gradient: Sequence[Equation], cotangents: Collection[str]) -> list[Equation]:
+    """The gradients with what all terms of a cotangent have in common in front of it, where it stands in a product as
+    it was handed on."""
+    known: dict[Expr, bool] = {}
+
+    def of(node: Expr) -> bool:
+        return isinstance(node, Ref) and node.name in cotangents or any(known[a] for a in node.args)
+
+    front = partial(shared_in_front, of=lambda node: folded(node, known, of))
+    return [e.with_body(front(e.body)) if e.matrix is None else e for e in gradient]
 
 
 def _asked_once(e: Equation, tensors: Collection[str]) -> Equation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ..expr import (
     Apply,
@@ -108,22 +108,30 @@ def _without(some: Sequence[Expr], f: Expr) -> list[Expr]:
     return [*some[:place], *some[place + 1 :]]
 
 
-def shared_in_front(form: Expr, only: Collection[Expr] | None = None) -> Expr:
+def shared_in_front(
+    form: Expr, only: Collection[Expr] | None = None, of: Callable[[Expr], bool] = lambda node: True
+) -> Expr:
     """g*exp(y)*a - g*exp(y)*b as g*exp(y)*(a - b): a number where exp(y) has overflowed; `only` these factors, if they
-    are told. What it stands in a product of goes on with it."""
+    are told, and `of` these sums. What it stands in a product of goes on with it."""
     made = set[Expr]()
 
     def rewrite(node: Expr) -> Expr:
         if operator(node) in ("mul", "div") and not made.isdisjoint(node.args[:2]):
             above, below = factors(node)
-            whole = fraction(sorted(above, key=lambda f: not isinstance(f, Const)), below)
+            handed = [f for a in node.args[:2] if a in made for f in factors(a)[0]]
+            whole = fraction(sorted(above, key=lambda f: (_rank(f), f not in handed)), below)
         else:
-            whole = _shared_in_front(node, only)
+            whole = _shared_in_front(node, only) if of(node) else node
         if whole is not node:
             made.add(whole)
         return whole
 
     return transform(form, rewrite)
+
+
+def _rank(factor: Expr) -> int:
+    """Numbers first, and sums last."""
+    return 0 if isinstance(factor, Const) else 2 if operator(factor) in ("add", "sub") else 1
 
 
 def _shared_in_front(node: Expr, only: Collection[Expr] | None) -> Expr:

@@ -19,7 +19,7 @@ class Twins:
     def __init__(self, signed: Callable[[Expr], Signed]) -> None:
         self._signed = signed
         self._found: dict[int, tuple[str, Expr, Given, Expr]] = {}  # the first of each size
-        self._written: dict[tuple[int, int], Expr] = {}  # sums and calls, by what they are
+        self._written: dict[tuple[int, int], Expr] = {}  # sums, powers and calls, by what they are
 
     def add(self, own: str, body: Expr, told: Given, form: Expr) -> None:
         """Note the form that was found of `body`, the gradient of the input `own`, by what is told of the inputs."""
@@ -61,4 +61,4 @@ class Twins:
 
 
 def _is_whole(node: Expr) -> bool:
-    return isinstance(node, Apply) and (OPS[node.op].called or node.op in ("add", "sub"))
+    return isinstance(node, Apply) and (OPS[node.op].called or node.op in ("add", "sub", "pow"))
